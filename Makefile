@@ -1,0 +1,51 @@
+# The commands of everyday work. Each starts from nothing: packages, configuration, build.
+#
+# JOBS=4 make build          number of parallel compilations (default: all cores)
+# SOAK_SECONDS=600 make soak time per fuzz target (default 60)
+# SOAK_ROUNDS=20 make soak   seeds per sanitizer (default 3)
+# LINT_TESTS=1 make lint     clang-tidy also reads the tests
+
+JOBS ?= $(shell nproc)
+export JOBS
+
+.DEFAULT_GOAL := help
+.PHONY: help deps configure build demo test unit bench soak format lint clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+deps: ## Install the Debian packages that are missing
+	@tools/deps.sh
+
+configure: deps
+	@cmake --preset release --log-level=WARNING >/dev/null
+
+build: configure ## Build everything into build/
+	@cmake --build --preset release -j $(JOBS)
+
+demo: build ## Run the demonstration; its report is build/demo.html
+	build/rubato demo --html build/demo.html
+
+test: deps ## Run all tests, the sanitizer build and the fuzz corpora
+	@tools/test.sh
+
+unit: build ## Run the unit tests alone
+	@ctest --preset release -L unit -j $(JOBS)
+
+bench: configure ## Measure the engine; numbers go to build/bench/engine.json
+	@cmake --build --preset release -j $(JOBS) --target engine_bench
+	@mkdir -p build/bench
+	build/engine_bench --benchmark_out=build/bench/engine.json --benchmark_out_format=json
+	@python3 -B tools/bench_growth.py build/bench/engine.json
+
+soak: deps ## Fuzz for a minute each, then all tests under sanitizers with many seeds
+	@tools/soak.sh
+
+format: deps ## Format every C++ file
+	@tools/format.sh
+
+lint: configure ## Check format, repository rules and clang-tidy
+	@tools/lint.sh
+
+clean: ## Remove all build directories
+	rm -rf build build-asan build-tsan build-fuzz

@@ -1,0 +1,65 @@
+# Compiler, linker and sanitizer settings of every target.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1 -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS")
+
+# Results must be the same bytes in every build type: no fused multiply-add, never -ffast-math.
+add_compile_options(-ffp-contract=off -fdiagnostics-color=auto)
+
+if(RUBATO_SANITIZE)
+  add_compile_options(-fsanitize=${RUBATO_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${RUBATO_SANITIZE} -fno-sanitize-recover=all)
+endif()
+if(RUBATO_LIBFUZZER)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+find_program(RUBATO_CCACHE ccache)
+if(RUBATO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${RUBATO_CCACHE})
+endif()
+find_program(RUBATO_MOLD mold)
+if(RUBATO_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# Warnings, for our own sources only.
+add_library(rubato_warnings INTERFACE)
+target_compile_options(
+  rubato_warnings
+  INTERFACE -Wall
+            -Wextra
+            -Wpedantic
+            -Werror
+            -Wshadow
+            -Wconversion
+            -Wsign-conversion
+            -Wdouble-promotion
+            -Wnon-virtual-dtor
+            -Woverloaded-virtual
+            -Wold-style-cast
+            -Wcast-align
+            -Wcast-qual
+            -Wextra-semi
+            -Wformat=2
+            -Wimplicit-fallthrough
+            -Wundef
+            -Wunused)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # -Wrestrict reports std::string concatenation without cause (GCC bug 105651).
+  target_compile_options(rubato_warnings INTERFACE -Wduplicated-cond -Wlogical-op -Wno-restrict)
+  if(RUBATO_SANITIZE)
+    # Instrumented code confuses the flow analysis of g++ 12; the release build keeps these.
+    target_compile_options(rubato_warnings INTERFACE -Wno-maybe-uninitialized -Wno-array-bounds
+                                                     -Wno-stringop-overflow)
+  endif()
+endif()

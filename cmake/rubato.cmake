@@ -1,0 +1,143 @@
+# How targets are declared. Sources are found by name, so adding a file needs no edit here:
+#
+#   src/rubato/<folder>/*.cc         library rubato_<folder>, alias rubato::<folder>
+#   src/rubato/<folder>/*_test.cc    one executable <folder>_test, one ctest, label unit
+#   src/rubato/<folder>/*_fuzz.cc    one executable each, named as the file, label fuzz
+#   src/rubato/<folder>/*_bench.cc   part of engine_bench, with bench/*.cc
+#   tests/*_test.cc                  one executable scenario_test, one ctest, label scenario
+#
+# Tests run in the repository root.
+
+add_custom_target(unit_tests)
+add_custom_target(fuzzers)
+
+set(RUBATO_TEST_TIMEOUT 300)
+if(RUBATO_SANITIZE)
+  set(RUBATO_TEST_TIMEOUT 900)
+endif()
+
+# rubato_library(<folder> [DEPS <folder>...] [LINK <target>...])
+# DEPS are other folders, LINK third-party targets. A folder without sources is header-only.
+function(rubato_library folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS;LINK")
+  file(GLOB_RECURSE all CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/rubato/${folder}/*.cc")
+  set(sources ${all})
+  set(tests ${all})
+  set(fuzzers ${all})
+  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_bench|/main)\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
+
+  set(links ${arg_LINK})
+  foreach(dep IN LISTS arg_DEPS)
+    list(APPEND links rubato::${dep})
+  endforeach()
+
+  set(library rubato_${folder})
+  if(sources)
+    add_library(${library} STATIC ${sources})
+    target_include_directories(${library} PUBLIC "${PROJECT_SOURCE_DIR}/src")
+    target_link_libraries(${library} PUBLIC ${links} PRIVATE rubato_warnings)
+    target_compile_definitions(
+      ${library} PRIVATE $<$<STREQUAL:${folder},cli>:RUBATO_VERSION="${PROJECT_VERSION}">)
+  else()
+    add_library(${library} INTERFACE)
+    target_include_directories(${library} INTERFACE "${PROJECT_SOURCE_DIR}/src")
+    target_link_libraries(${library} INTERFACE ${links})
+  endif()
+  add_library(rubato::${folder} ALIAS ${library})
+
+  if(tests AND RUBATO_TESTS)
+    rubato_test(${folder}_test unit SOURCES ${tests} LINK ${library})
+    add_dependencies(unit_tests ${folder}_test)
+  endif()
+  foreach(source IN LISTS fuzzers)
+    rubato_fuzzer(${source} ${library})
+  endforeach()
+endfunction()
+
+# rubato_test(<name> <label> SOURCES <file>... LINK <target>...): a gtest executable and its ctest.
+function(rubato_test name label)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;LINK")
+  add_executable(${name} ${arg_SOURCES} "${PROJECT_SOURCE_DIR}/tools/test_main.cc")
+  target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest rapidcheck
+                                        rubato_warnings)
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1 WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${RUBATO_TEST_TIMEOUT})
+endfunction()
+
+# rubato_fuzzer(<source> <library>): `trace/philly_fuzz.cc` becomes philly_fuzz, whose corpus is
+# tests/corpus/philly. Under ctest a bounded number of mutations of each corpus file is run.
+function(rubato_fuzzer source library)
+  cmake_path(GET source STEM name)
+  string(REGEX REPLACE "_fuzz$" "" subject ${name})
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE ${library} rubato_warnings)
+  if(RUBATO_LIBFUZZER)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  else()
+    target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tools/fuzz_main.cc")
+    if(RUBATO_FUZZ)
+      add_test(NAME ${name} COMMAND ${name} "${PROJECT_SOURCE_DIR}/tests/corpus/${subject}")
+      set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT ${RUBATO_TEST_TIMEOUT})
+    endif()
+  endif()
+  if(NOT RUBATO_FUZZ)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+  add_dependencies(fuzzers ${name})
+endfunction()
+
+# rubato_binary(<name> <source> LINK <target>...): an executable for users.
+function(rubato_binary name source)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LINK")
+  file(GLOB found CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${source}")
+  if(found)
+    add_executable(${name} ${found})
+    target_link_libraries(${name} PRIVATE ${arg_LINK} rubato_warnings)
+  endif()
+endfunction()
+
+# rubato_scenarios(LINK <target>...): the tests that cross folders. They find the command-line
+# program in the environment variable RUBATO_BINARY.
+function(rubato_scenarios)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "LINK")
+  file(GLOB tests CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*_test.cc")
+  if(tests AND RUBATO_TESTS)
+    rubato_test(scenario_test scenario SOURCES ${tests} LINK ${arg_LINK})
+    if(TARGET rubato)
+      add_dependencies(scenario_test rubato)
+      set_tests_properties(scenario_test PROPERTIES ENVIRONMENT
+                                                    "RUBATO_BINARY=$<TARGET_FILE:rubato>")
+    endif()
+  endif()
+endfunction()
+
+# rubato_benchmarks(LINK <target>...): the executable engine_bench.
+function(rubato_benchmarks)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "LINK")
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.cc")
+  file(GLOB_RECURSE beside CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/rubato/*_bench.cc")
+  list(APPEND sources ${beside})
+  if(sources)
+    find_package(benchmark REQUIRED)
+    add_executable(engine_bench ${sources})
+    target_link_libraries(engine_bench PRIVATE ${arg_LINK} benchmark::benchmark
+                                               benchmark::benchmark_main rubato_warnings)
+    if(NOT RUBATO_BENCH)
+      set_target_properties(engine_bench PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
+  endif()
+endfunction()
+
+# rubato_checks(): the rules about the text of the repository, label check.
+function(rubato_checks)
+  set(tools "${PROJECT_SOURCE_DIR}/tools")
+  add_test(NAME check_layers COMMAND Python3::Interpreter -B "${tools}/check_layers.py"
+                                     "${PROJECT_SOURCE_DIR}")
+  add_test(NAME check_tidy COMMAND Python3::Interpreter -B "${tools}/check_tidy.py"
+                                   "${PROJECT_SOURCE_DIR}")
+  add_test(NAME check_tools COMMAND Python3::Interpreter -B -m unittest discover -s "${tools}" -p
+                                    "test_*.py")
+  set_tests_properties(check_layers check_tidy check_tools PROPERTIES LABELS check TIMEOUT 60)
+endfunction()

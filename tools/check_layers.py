@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Checks who includes whom under src/rubato.
+
+The rule is tools/layers.txt: each line names a folder and the folders it may include, all of which
+stand on lines above it, so the rule itself has no cycle. tools/third_party.txt says the same of
+other libraries: the first part of <name/header.h>, then the folders, or * for all of them.
+
+Usage: check_layers.py [ROOT]
+"""
+
+import re
+import sys
+from pathlib import Path
+
+OURS = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+THEIRS = re.compile(r"^\s*#\s*include\s*<([^>]+)>", re.MULTILINE)
+LIBRARY = re.compile(r"\brubato_library\(\s*(\w+)([^)]*)\)")
+# Only tests may use these: files whose name has `_test` in it.
+TEST_LIBRARIES = {"gtest", "gmock", "rapidcheck", "rapidcheck.h"}
+# Only benchmarks may use these: files named `*_bench.cc`.
+BENCH_LIBRARIES = {"benchmark"}
+
+
+def read_rules(path):
+    """Returns {name: [allowed...]} in the order of the file."""
+    rules = {}
+    for line in path.read_text().splitlines():
+        line = line.split("#")[0].strip()
+        if line:
+            name, _, allowed = line.partition(":")
+            rules[name.strip()] = allowed.split()
+    return rules
+
+
+def rule_problems(layers):
+    """Problems of layers.txt itself: every arrow must point to a line above."""
+    above = set()
+    for folder, allowed in layers.items():
+        for other in allowed:
+            if other not in above:
+                yield f"tools/layers.txt: {folder} names {other}, which is not on a line above"
+        above.add(folder)
+
+
+def build_problems(layers, cmake):
+    """DEPS in CMakeLists.txt must repeat layers.txt, as far as the folders are built at all."""
+    built = {name: rest for name, rest in LIBRARY.findall(cmake)}
+    for folder, rest in built.items():
+        match = re.search(r"\bDEPS\b(.*?)(\bLINK\b|$)", rest, re.DOTALL)
+        declared = set(match.group(1).split()) if match else set()
+        expected = {other for other in layers.get(folder, []) if other in built}
+        if declared != expected:
+            yield (
+                f"CMakeLists.txt: DEPS of {folder} should be"
+                f" '{' '.join(sorted(expected))}', found '{' '.join(sorted(declared))}'"
+            )
+
+
+def our_include_problems(where, folder, text, layers):
+    """Includes of Rubato's own headers that the layers do not allow."""
+    for include in OURS.findall(text):
+        parts = include.split("/")
+        if parts[0] != "rubato" or len(parts) < 3:
+            yield f'{where}: "{include}" should be written from src/, as "rubato/<folder>/..."'
+        elif parts[1] != folder and parts[1] not in layers.get(folder, []):
+            yield f"{where}: {folder} may not include {parts[1]} ({include})"
+
+
+def their_include_problems(where, folder, text, libraries):
+    """Includes of third-party headers in folders that may not see them."""
+    stem = Path(where).stem
+    for include in THEIRS.findall(text):
+        library, slash, _ = include.partition("/")
+        if library in TEST_LIBRARIES:
+            if "_test" not in stem:
+                yield f"{where}: <{include}> belongs in tests only"
+        elif library in BENCH_LIBRARIES:
+            if not stem.endswith("_bench"):
+                yield f"{where}: <{include}> belongs in benchmarks only"
+        elif slash and library not in libraries:
+            yield f"{where}: <{include}> is not in tools/third_party.txt"
+        elif slash and "*" not in libraries[library] and folder not in libraries[library]:
+            yield f"{where}: {folder} may not use {library} (tools/third_party.txt)"
+
+
+def cycle_problems(includes):
+    """File-level include cycles; `includes` is {file: [file...]}."""
+    state = {}
+
+    def visit(file, path):
+        state[file] = "open"
+        for other in includes.get(file, []):
+            if state.get(other) == "open":
+                yield "include cycle: " + " -> ".join([*path[path.index(other) :], other])
+            elif other not in state:
+                yield from visit(other, [*path, other])
+        state[file] = "done"
+
+    for file in sorted(includes):
+        if file not in state:
+            yield from visit(file, [file])
+
+
+def check(root):
+    """Returns all problems, as lines of text."""
+    root = Path(root)
+    layers = read_rules(root / "tools/layers.txt")
+    libraries = read_rules(root / "tools/third_party.txt")
+    problems = list(rule_problems(layers))
+    cmake = root / "CMakeLists.txt"
+    if cmake.is_file():
+        problems += build_problems(layers, cmake.read_text())
+
+    source = root / "src/rubato"
+    for folder in sorted(path.name for path in source.glob("*") if path.is_dir()):
+        if folder not in layers:
+            problems.append(f"src/rubato/{folder}: not listed in tools/layers.txt")
+
+    includes = {}
+    files = sorted(path for path in source.rglob("*") if path.suffix in (".h", ".cc"))
+    for path in files:
+        where = path.relative_to(root).as_posix()
+        parts = path.relative_to(source).parts
+        if len(parts) < 2:
+            problems.append(f"{where}: code lives in a folder of src/rubato")
+            continue
+        text = path.read_text(errors="replace")
+        problems += our_include_problems(where, parts[0], text, layers)
+        problems += their_include_problems(where, parts[0], text, libraries)
+        includes["/".join(("rubato", *parts))] = OURS.findall(text)
+    return problems + list(cycle_problems(includes))
+
+
+def main(arguments):
+    problems = check(arguments[0] if arguments else ".")
+    for problem in problems:
+        print(problem)
+    print(f"check_layers: {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

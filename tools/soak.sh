@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Long tests: libFuzzer on every fuzz target, then all tests under sanitizers with many seeds.
+# Tests see RUBATO_SOAK=1 and RUBATO_SEED; property tests get the seed through RC_PARAMS.
+set -eu
+cd "$(dirname "$0")/.."
+jobs=${JOBS:-$(nproc)}
+seconds=${SOAK_SECONDS:-60}
+rounds=${SOAK_ROUNDS:-3}
+
+fuzz() {
+  local source name subject options
+  cmake --preset fuzz --log-level=WARNING >/dev/null
+  cmake --build --preset fuzz -j "$jobs"
+  find src/rubato -name '*_fuzz.cc' | sort | while read -r source; do
+    name=$(basename "$source" .cc)
+    subject=${name%_fuzz}
+    options=(-max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
+      -artifact_prefix="build-fuzz/crash-$subject-")
+    [ -f "tests/corpus/$subject.dict" ] && options+=(-dict="tests/corpus/$subject.dict")
+    mkdir -p "build-fuzz/corpus/$subject"
+    echo "== fuzz $subject, $seconds s"
+    # New inputs go to the first directory; the repository's corpus is only read.
+    if [ -d "tests/corpus/$subject" ]; then
+      options+=("build-fuzz/corpus/$subject" "tests/corpus/$subject")
+    else
+      options+=("build-fuzz/corpus/$subject")
+    fi
+    "build-fuzz/$name" "${options[@]}" </dev/null
+  done
+}
+
+# sanitize PRESET [WRAPPER...]: all tests of that build, once per seed.
+sanitize() {
+  local preset=$1 seed
+  shift
+  cmake --preset "$preset" --log-level=WARNING >/dev/null
+  cmake --build --preset "$preset" -j "$jobs"
+  for seed in $(seq 1 "$rounds"); do
+    echo "== $preset, seed $seed of $rounds"
+    RUBATO_SOAK=1 RUBATO_SEED=$seed RC_PARAMS="seed=$seed max_success=1000" \
+      GTEST_SHUFFLE=1 GTEST_RANDOM_SEED=$seed \
+      "$@" ctest --preset "$preset" -j "$jobs" -LE '^check$' --timeout 3600
+  done
+}
+
+fuzz
+sanitize asan
+# The thread sanitizer of g++ 12 needs its usual address layout; some kernels randomise too much.
+if setarch -R true 2>/dev/null; then
+  sanitize tsan setarch -R
+else
+  sanitize tsan
+fi
+echo "make soak: all passed"

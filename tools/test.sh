@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# All tests: release build (unit, scenario, check), then the sanitizer build (unit, fuzz corpora).
+# Later stages run even when an earlier one fails; the last lines say what happened.
+set -u -o pipefail
+cd "$(dirname "$0")/.."
+jobs=${JOBS:-$(nproc)}
+logs=build/test-logs
+rm -rf "$logs"
+mkdir -p "$logs"
+summary=()
+failed=0
+
+# stage NAME TITLE COMMAND...: runs the command, shows its output, keeps ctest's closing lines.
+stage() {
+  local name=$1 title=$2 start=$SECONDS result=ok
+  shift 2
+  echo "== $title"
+  if ! "$@" 2>&1 | tee "$logs/$name.log"; then
+    result=FAILED
+    failed=1
+  fi
+  summary+=("$(printf '%-7s %-45s %4d s' "$result" "$title" $((SECONDS - start)))")
+  [ "$result" = ok ]
+}
+
+# build PRESET [CMAKE-BUILD-ARGUMENT...]
+build() {
+  local preset=$1
+  shift
+  cmake --preset "$preset" --log-level=WARNING >/dev/null &&
+    cmake --build --preset "$preset" -j "$jobs" "$@"
+}
+
+if stage build-release "build release" build release; then
+  stage release "test release: unit, scenario, check" ctest --preset release -j "$jobs"
+fi
+if stage build-asan "build asan" build asan --target unit_tests fuzzers; then
+  stage asan "test asan: unit, fuzz" ctest --preset asan -j "$jobs" -L '^(unit|fuzz)$'
+fi
+
+echo
+echo "== summary"
+for name in release asan; do
+  [ -f "$logs/$name.log" ] || continue
+  echo "$name:"
+  sed -n '/tests passed,/,$p' "$logs/$name.log" | sed -e '/^$/d' -e 's/^/  /'
+done
+printf '%s\n' "${summary[@]}"
+if [ "$failed" -ne 0 ]; then
+  echo "make test: FAILED"
+  exit 1
+fi
+echo "make test: all passed"
