@@ -1,0 +1,175 @@
+#include "rubato/core/topology.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "rubato/base/check.h"
+#include "rubato/base/parse.h"
+
+namespace rubato {
+namespace {
+
+constexpr int kNodesMax = 1'000'000;
+constexpr int kGpusPerNodeMax = 1'024;
+constexpr int kGpusMax = 16'000'000;
+
+// The number of nodes or GPUs in one part of a cluster description, if it is a sensible one.
+std::optional<int> count_within(std::string_view text, int max) {
+  const auto count = parse_int(text);
+  return count && *count >= 1 && *count <= max ? std::optional(static_cast<int>(*count))
+                                               : std::nullopt;
+}
+
+// One `NxG[:TYPE]` part.
+Result<NodeGroup> parse_group(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view counts = text.substr(0, colon);
+  const std::size_t cross = counts.find_first_of("xX");
+  if (cross == std::string_view::npos) {
+    return bad_input(
+        fmt::format("cluster '{}': expected NODESxGPUS[:TYPE], such as 16x8 or 16x8:A100", text));
+  }
+  const auto nodes = count_within(counts.substr(0, cross), kNodesMax);
+  const auto gpus = count_within(counts.substr(cross + 1), kGpusPerNodeMax);
+  if (!nodes || !gpus) {
+    return bad_input(fmt::format("cluster '{}': {} must be a whole number from 1 to {}", text,
+                                 nodes ? "GPUs per node" : "nodes",
+                                 nodes ? kGpusPerNodeMax : kNodesMax));
+  }
+  NodeGroup group{.nodes = *nodes, .gpus_per_node = *gpus};
+  if (colon != std::string_view::npos) {
+    group.gpu_type = std::string(trimmed(text.substr(colon + 1)));
+    if (group.gpu_type.empty()) {
+      return bad_input(fmt::format("cluster '{}': the GPU type after ':' is missing", text));
+    }
+  }
+  return group;
+}
+
+}  // namespace
+
+std::string_view to_string(Span span) {
+  switch (span) {
+    case Span::Node:
+      return "node";
+    case Span::Rack:
+      return "rack";
+    case Span::Across:
+      return "across";
+  }
+  return "?";
+}
+
+int Placement::gpus() const {
+  int total = 0;
+  for (const GpuRange& range : ranges) {
+    total += range.count;
+  }
+  return total;
+}
+
+Topology::Topology(std::span<const NodeGroup> groups) {
+  std::map<std::string, PoolId> pool_of_type;
+  int rack = 0;
+  for (const NodeGroup& group : groups) {
+    RUBATO_CHECK(group.nodes > 0 && group.gpus_per_node > 0);
+    const auto [entry, is_new] = pool_of_type.try_emplace(group.gpu_type, PoolId{pools_.size()});
+    if (is_new) {
+      pools_.push_back(Pool{.id = entry->second, .gpu_type = group.gpu_type});
+    }
+    Pool& pool = pools_[entry->second.value];
+    for (int i = 0; i < group.nodes; ++i) {
+      if (i > 0 && group.nodes_per_rack > 0 && i % group.nodes_per_rack == 0) {
+        ++rack;
+      }
+      const NodeId id{nodes_.size()};
+      nodes_.push_back(Node{.id = id,
+                            .pool = pool.id,
+                            .rack = rack,
+                            .region = group.region,
+                            .gpus = group.gpus_per_node,
+                            .gpus_per_switch = group.gpus_per_switch > 0 ? group.gpus_per_switch
+                                                                         : group.gpus_per_node,
+                            .first_gpu = pool.gpus});
+      pool.nodes.push_back(id);
+      pool.gpus += group.gpus_per_node;
+      pool.gpus_per_node = std::max(pool.gpus_per_node, group.gpus_per_node);
+    }
+    ++rack;
+  }
+}
+
+Result<Topology> Topology::parse(std::string_view text) {
+  std::vector<NodeGroup> groups;
+  std::int64_t gpus = 0;
+  while (true) {
+    const std::size_t plus = text.find('+');
+    auto group = parse_group(trimmed(text.substr(0, plus)));
+    if (!group) {
+      return group.error();
+    }
+    gpus += std::int64_t{group->nodes} * group->gpus_per_node;
+    groups.push_back(*group);
+    if (plus == std::string_view::npos) {
+      break;
+    }
+    text = text.substr(plus + 1);
+  }
+  if (gpus > kGpusMax) {
+    return bad_input(fmt::format("cluster: {} GPUs are more than {}", gpus, kGpusMax));
+  }
+  return Topology(groups);
+}
+
+int Topology::gpus() const {
+  int total = 0;
+  for (const Pool& pool : pools_) {
+    total += pool.gpus;
+  }
+  return total;
+}
+
+const Node& Topology::node_of(PoolId pool, int gpu) const {
+  const std::vector<NodeId>& nodes = this->pool(pool).nodes;
+  const auto after = std::ranges::upper_bound(
+      nodes, gpu, {}, [this](NodeId id) { return nodes_[id.value].first_gpu; });
+  RUBATO_CHECK(after != nodes.begin() && gpu < this->pool(pool).gpus);
+  return nodes_[(after - 1)->value];
+}
+
+Span Topology::span_of(const Placement& placement) const {
+  if (placement.ranges.empty()) {
+    return Span::Node;
+  }
+  const Node& first = node_of(placement.pool, placement.ranges.front().first);
+  const GpuRange& end = placement.ranges.back();
+  const Node& last = node_of(placement.pool, end.first + end.count - 1);
+  if (first.id == last.id) {
+    return Span::Node;
+  }
+  // Ranges rise and racks are runs of nodes, so the two ends tell for all.
+  return first.rack == last.rack ? Span::Rack : Span::Across;
+}
+
+Span Topology::narrowest_span(PoolId pool, int gpus) const {
+  const Pool& here = this->pool(pool);
+  if (gpus <= here.gpus_per_node) {
+    return Span::Node;
+  }
+  int in_rack = 0;
+  int rack = -1;
+  for (const NodeId id : here.nodes) {
+    const Node& node = nodes_[id.value];
+    in_rack = node.rack == rack ? in_rack + node.gpus : node.gpus;
+    rack = node.rack;
+    if (in_rack >= gpus) {
+      return Span::Rack;
+    }
+  }
+  return Span::Across;
+}
+
+}  // namespace rubato
