@@ -1,0 +1,91 @@
+// What is known about speed: for each kind of job and each pool, a curve and where it comes from.
+//
+// A kind is (model, batch, accepted worker counts). Jobs whose kind nobody measured get a cautious
+// assumed curve scaled to the trace's own run time.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "rubato/core/ids.h"
+#include "rubato/core/job.h"
+#include "rubato/core/placement.h"
+#include "rubato/core/scaling_curve.h"
+#include "rubato/core/topology.h"
+
+namespace rubato {
+
+/// One measurement: steps per second of a model at a batch size on a number of GPUs.
+struct SpeedRow {
+  std::string gpu_type{};
+  std::string model{};
+  int batch = 0;
+  int gpus = 0;
+  double speed = 0;
+  std::optional<Span> span{};  // Placement it was measured at; without one it holds for all.
+};
+
+/// Answers at constant cost once a kind is resolved; resolving is logarithmic in the kinds.
+class SpeedBook {
+ public:
+  SpeedBook(std::vector<SpeedRow> rows, const Topology& topology);
+
+  /// The entry for this kind of job, made on first sight.
+  SpeedId resolve(const Job& job);
+  /// The entry of a kind that was resolved before.
+  [[nodiscard]] SpeedId find(const Job& job) const;
+
+  /// Steps per second at each usable count, placed as close together as the pool allows; empty if
+  /// the job cannot run there.
+  [[nodiscard]] const ScalingCurve& curve(SpeedId speed, PoolId pool) const {
+    return entries_[speed.value].pools[pool.value].consolidated;
+  }
+  /// Steps per second of a given placement span.
+  [[nodiscard]] double speed(SpeedId speed, PoolId pool, int workers, Span span) const;
+  /// True if a wider span costs speed, so that moving jobs together can pay.
+  [[nodiscard]] bool depends_on_span(SpeedId speed, PoolId pool) const {
+    return entries_[speed.value].pools[pool.value].depends_on_span;
+  }
+  [[nodiscard]] Provenance provenance(SpeedId speed) const {
+    return entries_[speed.value].provenance;
+  }
+  [[nodiscard]] std::size_t kinds() const { return entries_.size(); }
+  /// "bert/64: measured at 1,2,4,8 GPUs", one line per kind, for reports.
+  [[nodiscard]] std::string describe(SpeedId speed) const;
+
+  /// The speed a job is taken to have had on the GPUs it asked for, on any type that knows it:
+  /// turns a trace's duration into work. Zero if it cannot run anywhere.
+  [[nodiscard]] double requested_speed(SpeedId speed, int requested) const;
+
+ private:
+  struct PoolSpeed {
+    std::array<ScalingCurve, kSpans> by_span{};
+    ScalingCurve consolidated{};
+    bool depends_on_span = false;
+  };
+  struct Entry {
+    std::string label{};
+    Provenance provenance = Provenance::Assumed;
+    std::vector<PoolSpeed> pools{};
+  };
+  using Kind = std::tuple<std::string, int, std::string, int, int, std::vector<int>>;
+
+  using RowKey = std::tuple<std::string, int, std::string>;  // Model, batch, GPU type.
+
+  [[nodiscard]] static Kind kind_of(const Job& job);
+  [[nodiscard]] const std::vector<SpeedRow>* rows_for(const Job& job, const Pool& pool) const;
+  [[nodiscard]] PoolSpeed pool_speed(const Job& job, const Pool& pool,
+                                     const std::vector<SpeedRow>& rows) const;
+
+  Topology topology_;
+  std::map<RowKey, std::vector<SpeedRow>> rows_;
+  std::map<Kind, SpeedId> kinds_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace rubato
