@@ -1,0 +1,54 @@
+// Counts to GPUs: the interface between the engine and a way to place jobs.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "rubato/core/ids.h"
+#include "rubato/core/placement.h"
+#include "rubato/core/topology.h"
+
+namespace rubato {
+
+struct PlaceRequest {
+  JobId job{};
+  PoolId pool{};
+  int workers = 0;
+  bool needs_closeness = false;  // A wider span than needed would slow this job down.
+};
+
+/// One job to be moved out of another's way.
+struct Move {
+  JobId job{};
+  Placement from{};
+  Placement to{};
+};
+
+/// Knows which GPU belongs to whom; never hands out a GPU twice or one whose node is down.
+class Placer {
+ public:
+  virtual ~Placer() = default;
+
+  /// Gives the job exactly `workers` GPUs, in place of what it has now. Keeps its present GPUs as
+  /// far as that costs no closeness. Nothing, and nothing changed, if the pool has too few free.
+  [[nodiscard]] virtual std::optional<Placement> place(const PlaceRequest& request) = 0;
+
+  /// Frees the job's GPUs; no effect if it has none.
+  virtual void release(JobId job) = 0;
+
+  /// Moves that would let `request` be placed as close together as an empty pool could, disturbing
+  /// the fewest GPUs and only jobs in `movable` (sorted); carried out before they are returned.
+  /// Empty if the request already fits or no set of moves helps.
+  [[nodiscard]] virtual std::vector<Move> make_room(const PlaceRequest& request,
+                                                    std::span<const JobId> movable) = 0;
+
+  /// Takes a node out of use or back; the jobs on a lost node must be released by the caller first.
+  virtual void set_node(NodeId node, bool up) = 0;
+
+  /// The job's GPUs; null if it has none.
+  [[nodiscard]] virtual const Placement* find(JobId job) const = 0;
+  [[nodiscard]] virtual int free_gpus(PoolId pool) const = 0;
+};
+
+}  // namespace rubato
