@@ -1,0 +1,160 @@
+#include "rubato/policy/deadline_planner.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+namespace rubato {
+namespace {
+
+// How often plans are made again for the rounds they turned out to cause.
+constexpr int kStallPasses = 4;
+
+// Shapes to try in turn: where changes are cheap, room for others first; where each stops everyone,
+// few changes first.
+constexpr std::array kMostRoom = {FillShape::Late, FillShape::Early};
+constexpr std::array kFewRounds = {FillShape::Early, FillShape::Late};
+
+// Times the expected cost of rounds that a job keeps in hand, and rounds more for a newcomer: an
+// admitted job without any time in hand would keep everyone after it out.
+constexpr double kCaution = 2;
+constexpr double kOpportunityCaution = 4;
+constexpr double kNewcomerRounds = 3;
+
+}  // namespace
+
+FillRequest DeadlinePlanner::request(const JobState& job, PoolId pool) const {
+  const bool stops_everyone = view_.costs.accounting() == Accounting::Artifact;
+  return FillRequest{.curve = &view_.curve(job, pool),
+                     .speed_factor = job.speed_factor,
+                     .work = std::max(job.job.work - job.progress.at(start_), 0.0),
+                     .start = start_,
+                     .deadline = job.job.deadline,
+                     .ready = job.share > 0 ? job.progress.paused_until : Instant{},
+                     .shape = stops_everyone ? FillShape::Early : FillShape::Late,
+                     .share = job.share,
+                     .job = &job.job,
+                     .costs = &view_.costs};
+}
+
+Duration DeadlinePlanner::reserve(const JobState& job, bool is_new, Occasion occasion) const {
+  const Duration charge = charges_.ordinary(view_.costs);
+  if (charge == Duration{} || occasion == Occasion::Rescue) {
+    return Duration{};
+  }
+  const Duration window = job.job.deadline - start_;
+  const double expected = charges_.expected(view_.now, window, view_.slot);
+  const double caution = occasion == Occasion::Opportunity ? kOpportunityCaution : kCaution;
+  const double rounds = std::min(to_seconds(window) / to_seconds(view_.slot),
+                                 caution * expected + (is_new ? kNewcomerRounds : 0));
+  return from_seconds(to_seconds(charge) * std::max(rounds, 0.0));
+}
+
+// A plan in the pool the job runs in or, if it does not run, in the first pool with room for it.
+std::optional<Plan> DeadlinePlanner::plan_one(const JobState& job, const FillRequest& like,
+                                              std::span<const Ledger> ledgers) const {
+  for (const Pool& pool : view_.topology.pools()) {
+    FillRequest here = like;
+    here.curve = &view_.curve(job, pool.id);
+    if (here.curve->empty() || (job.share > 0 && job.pool() != pool.id)) {
+      continue;
+    }
+    if (auto plan = fill(here, ledgers[pool.id.value])) {
+      plan->pool = pool.id;
+      return plan;
+    }
+  }
+  return std::nullopt;
+}
+
+// One pass in deadline order; `set.stalls` are the rounds to reckon with. On failure the plans made
+// so far are left in `set`.
+bool DeadlinePlanner::plan_once(std::span<const JobState* const> jobs, const JobState* newcomer,
+                                Occasion occasion, FillShape shape, PlanSet& set) const {
+  std::vector<Ledger> ledgers;
+  for (const int gpus : view_.capacity) {
+    ledgers.emplace_back(gpus);
+  }
+  set.plans.clear();
+  set.plans.reserve(jobs.size());
+  const Duration charge =
+      charges_.coming(view_.costs) + charges_.restarts(view_.costs, set.stalls.size());
+  for (const JobState* job : jobs) {
+    FillRequest wanted = request(*job, job->pool());
+    wanted.shape = shape;
+    wanted.ready = std::max(wanted.ready, start_) + charge;
+    wanted.reserve = reserve(*job, job == newcomer, occasion);
+    wanted.stalls = set.stalls.empty() ? nullptr : &set.stalls;
+    auto plan = plan_one(*job, wanted, ledgers);
+    if (!plan) {
+      return false;
+    }
+    for (const PlanSegment& segment : plan->segments) {
+      ledgers[plan->pool.value].reserve(segment.from, segment.to, segment.workers);
+    }
+    set.plans.push_back(
+        Commitment{.job = job->id(), .deadline = job->job.deadline, .plan = *std::move(plan)});
+  }
+  return true;
+}
+
+// The rounds after the coming one that these plans cause.
+PlannedStalls DeadlinePlanner::stalls_of(const std::vector<Commitment>& plans) const {
+  std::set<Instant> moments;
+  for (const Commitment& each : plans) {
+    for (const PlanSegment& segment : each.plan.segments) {
+      if (segment.from > start_) {
+        moments.insert(segment.from);
+      }
+    }
+  }
+  PlannedStalls stalls;
+  for (const Instant at : moments) {
+    stalls.add(at, charges_.ordinary(view_.costs));
+  }
+  return stalls;
+}
+
+// Whether the plans survive the rounds they cause.
+bool DeadlinePlanner::all_complete(std::span<const JobState* const> jobs,
+                                   const PlanSet& set) const {
+  const Duration charge =
+      charges_.coming(view_.costs) + charges_.restarts(view_.costs, set.stalls.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    FillRequest wanted = request(*jobs[i], set.plans[i].plan.pool);
+    wanted.ready = std::max(wanted.ready, start_) + charge;
+    wanted.stalls = &set.stalls;
+    if (!completes(wanted, set.plans[i].plan)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<PlanSet> DeadlinePlanner::plan(std::span<const JobState* const> jobs,
+                                             const JobState* newcomer, Occasion occasion,
+                                             JobId* failed) const {
+  const bool stops_everyone = view_.costs.accounting() == Accounting::Artifact;
+  for (const FillShape shape : stops_everyone ? kFewRounds : kMostRoom) {
+    PlanSet set;
+    for (int pass = 0; pass < kStallPasses; ++pass) {
+      if (!plan_once(jobs, newcomer, occasion, shape, set)) {
+        if (failed != nullptr) {
+          *failed = jobs[set.plans.size()]->id();
+        }
+        break;
+      }
+      if (!stops_everyone) {
+        return set;
+      }
+      set.stalls = stalls_of(set.plans);
+      if (all_complete(jobs, set)) {
+        return set;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace rubato

@@ -1,0 +1,408 @@
+#include "rubato/policy/elasticflow.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <variant>
+
+#include "rubato/policy/saved_state.h"
+
+namespace rubato {
+namespace {
+
+bool wants_promise(const JobState& job) {
+  return job.job_class != JobClass::BestEffort && job.job.has_deadline();
+}
+
+bool stops_everyone(const View& view) { return view.costs.accounting() == Accounting::Artifact; }
+
+// Why a job cannot have its deadline even alone, from the round at `start`; None if it could.
+Reason hindrance(const JobState& job, const View& view, Instant start) {
+  Reason reason = Reason::UnknownSpeed;
+  for (const Pool& pool : view.topology.pools()) {
+    const ScalingCurve& curve = view.curve(job, pool.id);
+    if (curve.empty()) {
+      continue;
+    }
+    const Duration least = from_seconds_up(job.job.work / curve.peak().speed);
+    if (!wants_promise(job) || later(start, least) <= job.job.deadline) {
+      return Reason::None;
+    }
+    reason = start >= job.job.deadline ? Reason::DeadlinePassed : Reason::DeadlineTooSoon;
+  }
+  return reason;
+}
+
+// True if the job ends earlier with this many workers, the pause of changing included.
+bool pays(const Contender& who, int workers, const View& view) {
+  const JobState& job = *who.state;
+  if (job.share == 0) {
+    return true;
+  }
+  const double left = job.work_left(view.now) / job.speed_factor;
+  const Duration pause = planned_pause(view.costs, job.job, job.share, workers);
+  return to_seconds(pause) + left / who.curve->speed(workers) < left / who.curve->speed(job.share);
+}
+
+}  // namespace
+
+Traits ElasticFlow::traits() const {
+  return Traits{.resizes = true, .promises = true, .artifact_charge = ArtifactCharge::EveryRound};
+}
+
+// Makes the ledgers, or after load() makes them again from the plans the engine kept.
+void ElasticFlow::begin(const View& view) {
+  const Instant handled = timer_.last() == kNever ? Instant::min() : timer_.last();
+  if (!commitments_) {
+    commitments_.emplace(view.capacity);
+    view.jobs.for_each([&](const JobState& job) {
+      if (!job.plan.empty() && !late_.contains(job.id())) {
+        commitments_->set(job.id(), job.job.deadline, job.plan, view.now);
+      }
+    });
+    for (const Instant at : commitments_->changes_after(handled)) {
+      stalls_.add(at, charges_.ordinary(view.costs));
+    }
+  }
+  commitments_->advance(view.now, handled);
+}
+
+Decision ElasticFlow::on(const Event& event, const View& view) {
+  begin(view);
+  Decision decision;
+  if (const auto* arrival = std::get_if<Arrival>(&event)) {
+    decision.verdicts.push_back(admit(view.jobs.at(arrival->job.id), view, decision));
+    opportunity_ |= decision.verdicts.back().kind == VerdictKind::Admit;
+  } else if (const auto* completion = std::get_if<Completion>(&event)) {
+    commitments_->drop(completion->job, view.now);
+    late_.erase(completion->job);
+    opportunity_ = true;
+  } else if (const auto* report = std::get_if<Measured>(&event)) {
+    if (const JobState* job = view.jobs.find(report->job)) {
+      correct(*job, view, decision);
+    }
+  } else if (std::holds_alternative<NodeChange>(event)) {
+    rescue(view, decision);
+    opportunity_ = true;
+  } else if (std::holds_alternative<Tick>(event)) {
+    return hold_round(view);
+  }
+  return wait(view, std::move(decision));
+}
+
+// Asks to be woken for the next planned change, or sooner if a round could be of use.
+Decision ElasticFlow::wait(const View& view, Decision decision) const {
+  decision.wake_at = std::max(view.now, commitments_->next_change());
+  if (opportunity_) {
+    decision.wake_at = std::min(decision.wake_at, timer_.next(view.now, view.slot));
+  }
+  return decision;
+}
+
+// --- Admission -------------------------------------------------------------------------------
+
+Verdict ElasticFlow::admit(const JobState& job, const View& view, Decision& decision) {
+  const Instant start = timer_.next(view.now, view.slot);
+  Verdict verdict{.job = job.id(), .reason = hindrance(job, view, start)};
+  if (verdict.reason == Reason::None && !wants_promise(job)) {
+    return verdict;
+  }
+  if (verdict.reason == Reason::None) {
+    if (fit_beside(job, view, decision) || replan(view, start, &job, Occasion::Arrival, decision)) {
+      verdict.promised = job.job.deadline;
+      return verdict;
+    }
+    verdict.reason = Reason::PromisesInTheWay;
+  }
+  const bool runs_on = job.job_class == JobClass::Soft && verdict.reason != Reason::UnknownSpeed;
+  verdict.kind = runs_on ? VerdictKind::Admit : VerdictKind::Refuse;
+  return verdict;
+}
+
+// The common case: there is room beside everything already promised.
+bool ElasticFlow::fit_beside(const JobState& job, const View& view, Decision& decision) {
+  if (stops_everyone(view)) {
+    return false;  // Starting this job stops all others: they must be looked at.
+  }
+  const DeadlinePlanner planner(view, charges_, timer_.next(view.now, view.slot));
+  for (const Pool& pool : view.topology.pools()) {
+    const FillRequest request = planner.request(job, pool.id);
+    if (request.curve->empty()) {
+      continue;
+    }
+    if (auto plan = fill(request, commitments_->ledger(pool.id))) {
+      plan->pool = pool.id;
+      decision.plans.push_back(JobPlan{.job = job.id(), .plan = *plan});
+      commitments_->set(job.id(), job.job.deadline, *std::move(plan), view.now);
+      return true;
+    }
+  }
+  return false;
+}
+
+std::vector<const JobState*> ElasticFlow::promised_jobs(const View& view) const {
+  std::vector<const JobState*> jobs;
+  for (const auto& [deadline, id] : commitments_->by_deadline()) {
+    jobs.push_back(&view.jobs.at(id));
+  }
+  return jobs;
+}
+
+void ElasticFlow::adopt(PlanSet set, const View& view, Decision& decision) {
+  for (const Commitment& each : set.plans) {
+    decision.plans.push_back(JobPlan{.job = each.job, .plan = each.plan});
+  }
+  stalls_ = std::move(set.stalls);
+  commitments_->replace_all(set.plans, view.capacity);
+}
+
+// Makes all plans anew, with the newcomer if there is one; if they do not fit, all stays as it is.
+bool ElasticFlow::replan(const View& view, Instant start, const JobState* newcomer,
+                         Occasion occasion, Decision& decision) {
+  if (view.now - budget_from_ >= view.slot) {
+    budget_from_ = view.now;
+    replanned_ = 0;
+  }
+  replanned_ += static_cast<long>(commitments_->size());
+  if (replanned_ > options_.replans_per_slot) {
+    return false;
+  }
+  std::vector<const JobState*> jobs = promised_jobs(view);
+  if (newcomer != nullptr) {
+    const auto key = [](const JobState* job) { return std::pair(job->job.deadline, job->id()); };
+    jobs.insert(std::ranges::lower_bound(jobs, key(newcomer), {}, key), newcomer);
+  }
+  auto set = DeadlinePlanner(view, charges_, start).plan(jobs, newcomer, occasion);
+  if (!set) {
+    return false;
+  }
+  adopt(*std::move(set), view, decision);
+  return true;
+}
+
+// --- Faults ----------------------------------------------------------------------------------
+
+// A report may say that a job is slower than planned or lost its workers: plan its rest anew.
+void ElasticFlow::correct(const JobState& job, const View& view, Decision& decision) {
+  opportunity_ |= job.share == 0;
+  const Plan* old_plan = commitments_->find(job.id());
+  if (old_plan == nullptr) {
+    return;
+  }
+  const PoolId pool = old_plan->pool;
+  const DeadlinePlanner planner(view, charges_, timer_.next(view.now, view.slot));
+  commitments_->drop(job.id(), view.now);
+  auto plan = fill(planner.request(job, pool), commitments_->ledger(pool));
+  const bool fits = plan.has_value();
+  Plan kept = fits ? *std::move(plan) : Plan{};
+  kept.pool = pool;
+  decision.plans.push_back(JobPlan{.job = job.id(), .plan = kept});
+  commitments_->set(job.id(), job.job.deadline, std::move(kept), view.now);
+  opportunity_ = true;
+  if (!fits) {
+    rescue(view, decision);
+  }
+}
+
+// Plans anew after nodes or speeds changed. In deadline order, whoever does not fit behind the
+// others is given up; who was given up before gets another chance.
+void ElasticFlow::rescue(const View& view, Decision& decision) {
+  for (const JobId id : late_) {
+    commitments_->set(id, view.jobs.at(id).job.deadline, Plan{}, view.now);
+  }
+  late_.clear();
+  const DeadlinePlanner planner(view, charges_, timer_.next(view.now, view.slot));
+  while (true) {
+    const std::vector<const JobState*> jobs = promised_jobs(view);
+    JobId failed{};
+    if (auto set = planner.plan(jobs, nullptr, Occasion::Rescue, &failed)) {
+      adopt(*std::move(set), view, decision);
+      return;
+    }
+    give_up(commitments_->find(failed) == nullptr ? jobs.back()->id() : failed, view, decision);
+  }
+}
+
+void ElasticFlow::give_up(JobId job, const View& view, Decision& decision) {
+  commitments_->drop(job, view.now);
+  late_.insert(job);
+  decision.plans.push_back(JobPlan{.job = job, .plan = Plan{}});
+}
+
+// Jobs whose plan is over although they are not: only a fault can have done that.
+void ElasticFlow::give_up_overdue(const View& view, Decision& decision) {
+  std::vector<JobId> overdue;
+  for (const auto& [deadline, id] : commitments_->by_deadline()) {
+    if (commitments_->find(id)->finish() <= view.now) {
+      overdue.push_back(id);
+    }
+  }
+  for (const JobId id : overdue) {
+    give_up(id, view, decision);
+  }
+}
+
+// --- Rounds ----------------------------------------------------------------------------------
+
+Decision ElasticFlow::hold_round(const View& view) {
+  Decision decision;
+  give_up_overdue(view, decision);
+  const bool is_planned = commitments_->next_change() <= view.now;
+  if (!is_planned && stops_everyone(view) &&
+      !replan(view, view.now, nullptr, Occasion::Opportunity, decision)) {
+    opportunity_ = false;  // Stopping everyone now could break a promise.
+    return wait(view, std::move(decision));
+  }
+  std::vector<std::vector<Contender>> contenders(view.topology.pools().size());
+  view.jobs.for_each([&](const JobState& job) {
+    if (job.admitted) {
+      const PoolId pool = pool_for(job, view);
+      contenders[pool.value].push_back(contender(job, pool, view));
+    }
+  });
+  decision.is_round = true;
+  for (const Pool& pool : view.topology.pools()) {
+    share_pool(view, pool.id, contenders[pool.id.value], decision);
+  }
+  timer_.held(view.now);
+  charges_.held(view.now);
+  commitments_->advance(view.now, view.now);
+  opportunity_ = false;
+  return wait(view, std::move(decision));
+}
+
+// Where the job is planned, or runs, or else the pool with the most room for it.
+PoolId ElasticFlow::pool_for(const JobState& job, const View& view) const {
+  if (const Plan* plan = commitments_->find(job.id())) {
+    return plan->pool;
+  }
+  PoolId best = job.pool();
+  int most = -1;
+  for (const Pool& pool : view.topology.pools()) {
+    const int free = commitments_->ledger(pool.id).free_at(view.now);
+    if (job.share == 0 && !view.curve(job, pool.id).empty() && free > most) {
+      best = pool.id;
+      most = free;
+    }
+  }
+  return best;
+}
+
+Contender ElasticFlow::contender(const JobState& job, PoolId pool, const View& view) const {
+  const Plan* plan = commitments_->find(job.id());
+  // Late jobs start before unpromised ones, and those before jobs whose turn is still to come.
+  const int turn = late_.contains(job.id()) ? 0 : plan == nullptr ? 1 : 2;
+  return Contender{.state = &job,
+                   .curve = &view.curve(job, pool),
+                   .floor = plan == nullptr ? 0 : plan->at(view.now),
+                   .turn = turn};
+}
+
+void ElasticFlow::share_pool(const View& view, PoolId pool, std::vector<Contender>& contenders,
+                             Decision& decision) {
+  const SpareRules rules{
+      .pays = [&](const Contender& who, int workers) { return pays(who, workers, view); },
+      .survives = [&](const Contender& who,
+                      int workers) { return survives(view, who, workers, decision); }};
+  share_out(contenders, view.capacity[pool.value], rules);
+  for (const Contender& each : contenders) {
+    if (each.workers != each.state->share) {
+      decision.targets.push_back(
+          Target{.job = each.state->id(), .pool = pool, .workers = each.workers});
+    }
+  }
+}
+
+// Whether a promised job may leave its planned share: its rest is planned anew as if it had to come
+// back at once, so that both pauses are paid for before the first is made.
+bool ElasticFlow::survives(const View& view, const Contender& who, int workers,
+                           Decision& decision) {
+  const JobState& job = *who.state;
+  const Plan* old_plan = commitments_->find(job.id());
+  if (old_plan == nullptr) {
+    return true;
+  }
+  const PoolId pool = old_plan->pool;
+  const DeadlinePlanner planner(view, charges_, view.now);
+  FillRequest request = planner.request(job, pool);
+  request.ready = std::max(request.ready, view.now) +
+                  planned_pause(view.costs, job.job, job.share, workers) +
+                  charges_.restarts(view.costs, stalls_.size());
+  request.reserve = planner.reserve(job, /*is_new=*/false, Occasion::Arrival);
+  request.share = workers;
+  request.stalls = stalls_.empty() ? nullptr : &stalls_;
+  Plan saved = commitments_->drop(job.id(), view.now);
+  auto plan = fill(request, commitments_->ledger(pool));
+  // A plan that wants more from now on than the job is about to get would not be followed.
+  if (!plan || plan->at(view.now) > workers || causes_rounds(*plan, view)) {
+    commitments_->set(job.id(), job.job.deadline, std::move(saved), view.now);
+    return false;
+  }
+  plan->pool = pool;
+  decision.plans.push_back(JobPlan{.job = job.id(), .plan = *plan});
+  commitments_->set(job.id(), job.job.deadline, *std::move(plan), view.now);
+  return true;
+}
+
+// Whether a plan wants rounds that would stop jobs which did not reckon with them.
+bool ElasticFlow::causes_rounds(const Plan& plan, const View& view) const {
+  return stops_everyone(view) &&
+         std::ranges::any_of(plan.segments, [&](const PlanSegment& segment) {
+           return segment.from > view.now && !commitments_->changes_at(segment.from);
+         });
+}
+
+// --- State -----------------------------------------------------------------------------------
+
+std::string ElasticFlow::save() const {
+  const auto micros = [](Instant moment) { return moment.time_since_epoch().count(); };
+  std::string state;
+  append_line(state, "rounds",
+              {charges_.rounds(), micros(charges_.first()), micros(timer_.last())});
+  append_line(state, "replans", {replanned_, micros(budget_from_), opportunity_ ? 1 : 0});
+  for (const JobId id : late_) {
+    append_line(state, "late", {static_cast<std::int64_t>(id.value)});
+  }
+  return state;
+}
+
+Status ElasticFlow::load(std::string_view state) {
+  const auto lines = read_lines(state);
+  if (!lines) {
+    return lines.error();
+  }
+  ElasticFlow loaded(options_);
+  for (const SavedLine& line : *lines) {
+    if (line.word == "rounds" && line.numbers.size() == 3) {
+      loaded.charges_.restore(line.numbers[0], Instant{Duration{line.numbers[1]}});
+      loaded.timer_.held(Instant{Duration{line.numbers[2]}});
+    } else if (line.word == "replans" && line.numbers.size() == 3) {
+      loaded.replanned_ = line.numbers[0];
+      loaded.budget_from_ = Instant{Duration{line.numbers[1]}};
+      loaded.opportunity_ = line.numbers[2] != 0;
+    } else if (line.word == "late" && line.numbers.size() == 1) {
+      loaded.late_.insert(JobId{static_cast<std::uint64_t>(line.numbers[0])});
+    } else {
+      return unexpected(line);
+    }
+  }
+  *this = std::move(loaded);
+  return ok_status();
+}
+
+Result<std::unique_ptr<Policy>> make_elasticflow(const PolicyOptions& options) {
+  constexpr std::array<std::string_view, 1> kKnown = {"replans"};
+  if (auto known = options.only(kKnown); !known) {
+    return known.error();
+  }
+  ElasticFlowOptions parsed;
+  const auto replans =
+      options.number("replans", static_cast<double>(parsed.replans_per_slot), 0, 1e12);
+  if (!replans) {
+    return replans.error();
+  }
+  parsed.replans_per_slot = static_cast<long>(*replans);
+  return std::unique_ptr<Policy>(std::make_unique<ElasticFlow>(parsed));
+}
+
+}  // namespace rubato

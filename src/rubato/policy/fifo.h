@@ -1,0 +1,19 @@
+// First in, first out: jobs start in the order of their arrival and then run to their end.
+//
+// The baseline of every scheduling paper and the default of batch systems without backfill. Each
+// job runs on the GPUs it asked for. The order is strict: while the first job in line does not fit,
+// nobody behind it starts (in the same pool; pools have one line each).
+#pragma once
+
+#include <memory>
+
+#include "rubato/base/result.h"
+#include "rubato/policy/options.h"
+#include "rubato/policy/policy.h"
+
+namespace rubato {
+
+/// Takes no options.
+[[nodiscard]] Result<std::unique_ptr<Policy>> make_fifo(const PolicyOptions& options);
+
+}  // namespace rubato

@@ -1,0 +1,32 @@
+// Gangs: the fixed number of GPUs on which a job runs under a policy that cannot stretch jobs.
+#pragma once
+
+#include <optional>
+
+#include "rubato/core/ids.h"
+#include "rubato/core/job_state.h"
+#include "rubato/core/reason.h"
+#include "rubato/policy/view.h"
+
+namespace rubato {
+
+/// Where a job runs and how wide, always and for its whole life.
+struct Gang {
+  PoolId pool{};
+  int workers = 0;
+
+  friend bool operator==(const Gang&, const Gang&) = default;
+};
+
+/// The GPUs the job asked for, in the first pool that knows its speed and is wide enough; if none
+/// is, all GPUs of the first that knows it. Counts the job does not accept become the next one
+/// below, or its smallest. Nothing if it can run nowhere. Machines that are down count as there.
+[[nodiscard]] std::optional<Gang> gang_of(const JobState& job, const View& view);
+
+/// Why no pool can ever run the job; None if one can.
+[[nodiscard]] Reason why_unrunnable(const JobState& job, const View& view);
+
+/// Run time left on the gang, pauses left out, rounded up to the microsecond.
+[[nodiscard]] Duration run_time_left(const JobState& job, const Gang& gang, const View& view);
+
+}  // namespace rubato

@@ -1,0 +1,138 @@
+#include "rubato/policy/gang_policy.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "rubato/base/check.h"
+
+namespace rubato {
+
+void GangPolicy::rebuild(const View& view) {
+  members_.clear();
+  used_.assign(view.topology.pools().size(), 0);
+  waiting_ = 0;
+  view.jobs.for_each([&](const JobState& job) {
+    if (!job.admitted) {
+      return;
+    }
+    const auto gang = gang_of(job, view);
+    RUBATO_CHECK(gang.has_value());
+    Member& member = members_[job.id()];
+    member.gang = *gang;
+    ++waiting_;
+    if (job.share > 0) {
+      set_running(member, true);
+    }
+    joins(job, view);
+  });
+  is_stale_ = false;
+}
+
+void GangPolicy::set_running(Member& member, bool runs) {
+  RUBATO_CHECK(member.runs != runs);
+  member.runs = runs;
+  used_[member.gang.pool.value] += runs ? member.gang.workers : -member.gang.workers;
+  waiting_ = runs ? waiting_ - 1 : waiting_ + 1;
+}
+
+Verdict GangPolicy::judge(const JobState& job, const View& view) {
+  const auto gang = gang_of(job, view);
+  if (!gang) {
+    return Verdict{
+        .job = job.id(), .kind = VerdictKind::Refuse, .reason = why_unrunnable(job, view)};
+  }
+  members_[job.id()] = Member{.gang = *gang};
+  ++waiting_;
+  joins(job, view);
+  return Verdict{.job = job.id(), .kind = VerdictKind::Admit};
+}
+
+void GangPolicy::remove(const Completion& completion) {
+  leaves(completion.job, completion.outcome);
+  const auto found = members_.find(completion.job);
+  if (found == members_.end()) {
+    return;
+  }
+  if (found->second.runs) {
+    set_running(found->second, false);
+  }
+  --waiting_;
+  members_.erase(found);
+}
+
+// Jobs that a fault stopped wait again.
+void GangPolicy::find_stopped(const View& view) {
+  view.jobs.for_each([&](const JobState& job) {
+    const auto found = members_.find(job.id());
+    if (found != members_.end() && found->second.runs && job.share == 0) {
+      set_running(found->second, false);
+      loses_workers(job, view);
+    }
+  });
+}
+
+void GangPolicy::start(JobId job, Decision& decision) {
+  Member& member = members_.at(job);
+  set_running(member, true);
+  decision.targets.push_back(
+      Target{.job = job, .pool = member.gang.pool, .workers = member.gang.workers});
+}
+
+void GangPolicy::stop(JobId job, Decision& decision) {
+  Member& member = members_.at(job);
+  set_running(member, false);
+  decision.targets.push_back(Target{.job = job, .pool = member.gang.pool, .workers = 0});
+}
+
+Decision GangPolicy::on(const Event& event, const View& view) {
+  if (is_stale_) {
+    rebuild(view);
+  }
+  Decision decision;
+  if (const auto* arrival = std::get_if<Arrival>(&event)) {
+    decision.verdicts.push_back(judge(view.jobs.at(arrival->job.id), view));
+  } else if (const auto* completion = std::get_if<Completion>(&event)) {
+    remove(*completion);
+  } else if (std::holds_alternative<NodeChange>(event)) {
+    find_stopped(view);
+  } else if (const auto* report = std::get_if<Measured>(&event)) {
+    if (members_.contains(report->job)) {
+      measured(view.jobs.at(report->job), view);
+    }
+  } else if (std::holds_alternative<Tick>(event)) {
+    timer_.held(view.now);
+    decision.is_round = true;
+    hold_round(view, decision);
+    decision.wake_at = std::max(next_change(view), timer_.next(view.now, view.slot));
+    return decision;
+  }
+  const Instant change = needs_round() ? view.now : next_change(view);
+  decision.wake_at = std::max(change, timer_.next(view.now, view.slot));
+  return decision;
+}
+
+std::string GangPolicy::save() const {
+  std::string state;
+  append_line(state, "round", {timer_.last().time_since_epoch().count()});
+  return state;
+}
+
+Status GangPolicy::load(std::string_view state) {
+  const auto lines = read_lines(state);
+  if (!lines) {
+    return lines.error();
+  }
+  clear();
+  timer_ = RoundTimer{};
+  is_stale_ = true;
+  for (const SavedLine& line : *lines) {
+    if (line.word == "round" && line.numbers.size() == 1) {
+      timer_.held(Instant{Duration{line.numbers.front()}});
+    } else if (Status status = restore(line); !status) {
+      return status;
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace rubato

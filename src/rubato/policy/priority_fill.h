@@ -1,0 +1,68 @@
+// Fills a pool with gangs in order of rank, at a cost that grows with what changes.
+//
+// The outcome is that of the plain walk: all jobs in rank order, each runs if its GPUs are still
+// free and is skipped (stopped, if it was running) if not. But nobody is walked past whose state
+// stays as it is: running jobs fit together, so one can be pushed out only near the end of the
+// line, by jobs that start ahead of it; and of the waiting jobs of one width only the first can be
+// next to start.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "rubato/base/time.h"
+#include "rubato/core/ids.h"
+
+namespace rubato {
+
+/// A job's place in line: lower goes first, ties by (arrival, id).
+struct Rank {
+  std::int64_t value = 0;
+  Instant arrival{};
+  JobId job{};
+
+  friend auto operator<=>(const Rank&, const Rank&) = default;
+};
+
+/// The jobs of one pool.
+class PriorityFill {
+ public:
+  /// Adds the job or, if it is known, changes its rank and state.
+  void wait(const Rank& rank, int workers);
+  void run(const Rank& rank, int workers);
+  /// No effect if the job is unknown.
+  void erase(JobId job);
+
+  /// In rank order.
+  struct Changes {
+    std::vector<JobId> stops{};
+    std::vector<JobId> starts{};
+  };
+
+  /// What the walk would change on this many GPUs; changes nothing itself. The ranks of running
+  /// jobs count as `lead` lower than given, so that run time left can be kept as a finish time.
+  [[nodiscard]] Changes fill(int capacity, std::int64_t lead = 0) const;
+
+  /// The running jobs and their GPUs, in rank order.
+  [[nodiscard]] const std::map<Rank, int>& running() const { return running_; }
+  [[nodiscard]] int running_gpus() const { return running_gpus_; }
+
+ private:
+  struct Entry {
+    Rank rank{};
+    int workers = 0;
+    bool runs = false;
+  };
+  class Walk;
+
+  std::unordered_map<JobId, Entry> entries_;  // Looked up, never walked.
+  std::map<Rank, int> running_;
+  std::map<int, std::set<Rank>> waiting_;  // By width; no empty sets.
+  int running_gpus_ = 0;
+};
+
+}  // namespace rubato

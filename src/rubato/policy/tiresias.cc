@@ -1,0 +1,431 @@
+#include "rubato/policy/tiresias.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "rubato/policy/gang_policy.h"
+#include "rubato/policy/gittins.h"
+#include "rubato/policy/longest_run.h"
+#include "rubato/policy/priority_fill.h"
+
+namespace rubato {
+namespace {
+
+// Service within this fraction of a threshold has reached it: run times are rounded.
+constexpr double kReached = 1 - 1e-9;
+
+// Ranks are made of the queue, whether the job stands with the waiting, and its number in line.
+constexpr int kQueueShift = 56;
+constexpr std::int64_t kWaitingBit = std::int64_t{1} << 55;
+constexpr std::int64_t kFirstNumber = std::int64_t{1} << 54;
+
+// Gittins indices per GPU-second become whole numbers; one job in 10^15 GPU-seconds still counts.
+constexpr double kIndexScale = 1e15;
+
+std::int64_t rank_value(std::size_t queue, bool waits, std::int64_t number) {
+  return (static_cast<std::int64_t>(queue) << kQueueShift) + (waits ? kWaitingBit : 0) +
+         kFirstNumber + number;
+}
+
+std::size_t queue_of(std::int64_t rank) { return static_cast<std::size_t>(rank >> kQueueShift); }
+
+bool stands_with_waiting(std::int64_t rank) { return (rank & kWaitingBit) != 0; }
+
+/// What is remembered about one job.
+struct Standing {
+  std::int64_t rank = 0;
+  Instant change_at = kNever;  // Running: may reach its threshold. Waiting: will be promoted.
+  Duration forgiven{};         // Run time before its last promotion.
+  std::int64_t service = 0;    // What it needs in all; its secret, used only when it is over.
+};
+
+class Tiresias final : public GangPolicy {
+ public:
+  explicit Tiresias(TiresiasOptions options) : options_(std::move(options)) {}
+
+  [[nodiscard]] std::string save() const override;
+
+ protected:
+  void joins(const JobState& job, const View& view) override;
+  void loses_workers(const JobState& job, const View& view) override {
+    send_to_front({job.id()}, view);
+  }
+  void leaves(JobId job, Outcome outcome) override;
+  void measured(const JobState& job, const View& view) override;
+  void hold_round(const View& view, Decision& decision) override;
+  [[nodiscard]] bool needs_round() const override { return true; }
+  [[nodiscard]] Instant next_change(const View& view) const override {
+    return std::max(view.now, alarm_);
+  }
+  [[nodiscard]] Status restore(const SavedLine& line) override;
+  void clear() override;
+
+ private:
+  [[nodiscard]] Duration executed(const JobState& job, const View& view) const;
+  [[nodiscard]] double attained(const JobState& job, const View& view) const;
+  [[nodiscard]] std::int64_t service_of(const JobState& job, const View& view) const;
+  [[nodiscard]] Instant threshold_reached_at(const JobState& job, const View& view) const;
+  [[nodiscard]] std::int64_t last_in(std::size_t queue, const JobState& job, const View& view);
+  void expect_change(JobId job, Instant at);
+  void rank_as(const JobState& job, std::int64_t rank, const View& view);
+  void send_to_front(const std::vector<JobId>& jobs, const View& view);
+  void let_fall(const JobState& job, const View& view);
+  void promote(const JobState& job, const View& view);
+  void handle_due(const View& view);
+  [[nodiscard]] Instant late_guess(const View& view);
+  void fill(std::size_t pool, const View& view, Decision& decision);
+  void remember(std::int64_t service);
+
+  TiresiasOptions options_;
+  std::map<JobId, Standing> standings_;
+  std::int64_t front_ = 0;  // Numbers handed out at the front of the lines and at their back.
+  std::int64_t back_ = 0;
+  Instant alarm_ = kNever;            // When the next round is due though nothing happens.
+  std::deque<std::int64_t> history_;  // Services of finished jobs, oldest first, in millionths.
+
+  // Caches of the above.
+  std::vector<PriorityFill> pools_;
+  std::set<std::pair<Instant, JobId>> falls_;       // When running jobs reach a threshold.
+  std::set<std::pair<Instant, JobId>> promotions_;  // When waiting jobs rise.
+  LongestRun longest_;
+  GittinsIndex index_;
+  std::vector<JobId> fallen_;  // At the round being held; still behind the waiting.
+};
+
+Duration Tiresias::executed(const JobState& job, const View& view) const {
+  const Gang& where = gang(job.id());
+  const double speed = view.speed(job, where.pool, where.workers);
+  const Duration total = speed > 0 ? from_seconds(job.progress.at(view.now) / speed) : Duration{};
+  return std::max(Duration{}, total - standings_.at(job.id()).forgiven);
+}
+
+double Tiresias::attained(const JobState& job, const View& view) const {
+  return to_seconds(executed(job, view)) * gang(job.id()).workers;
+}
+
+// What the job needs in all, in whole millionths of GPU-seconds, so that saving loses nothing.
+std::int64_t Tiresias::service_of(const JobState& job, const View& view) const {
+  const Gang& where = gang(job.id());
+  const double speed = view.speed(job, where.pool, where.workers);
+  return speed > 0 ? from_seconds(job.job.work / speed).count() * where.workers : 0;
+}
+
+// When a running job reaches its next threshold if it goes on; too early if it has yet to start,
+// for its pause is not known then.
+Instant Tiresias::threshold_reached_at(const JobState& job, const View& view) const {
+  const std::size_t queue = queue_of(standings_.at(job.id()).rank);
+  if (queue >= options_.thresholds.size()) {
+    return kNever;
+  }
+  const double run_time = options_.thresholds[queue] / gang(job.id()).workers;
+  const Duration left = from_seconds_up(run_time) - executed(job, view);
+  const Instant from = job.share > 0 ? std::max(view.now, job.progress.paused_until) : view.now;
+  return later(from, std::max(Duration{}, left));
+}
+
+// The rank of a job that now enters a queue: by its index, or behind all who wait there.
+std::int64_t Tiresias::last_in(std::size_t queue, const JobState& job, const View& view) {
+  if (options_.gittins) {
+    const double scaled = std::min(index_.at(attained(job, view)) * kIndexScale, 1e15);
+    return rank_value(queue, false, -static_cast<std::int64_t>(scaled));
+  }
+  return rank_value(queue, true, ++back_);
+}
+
+void Tiresias::expect_change(JobId job, Instant at) {
+  Standing& standing = standings_.at(job);
+  falls_.erase({standing.change_at, job});
+  promotions_.erase({standing.change_at, job});
+  standing.change_at = at;
+  if (at != kNever) {
+    (is_running(job) ? falls_ : promotions_).insert({at, job});
+  }
+}
+
+void Tiresias::rank_as(const JobState& job, std::int64_t rank, const View& view) {
+  standings_.at(job.id()).rank = rank;
+  const Gang& where = gang(job.id());
+  const Rank place{rank, job.job.arrival, job.id()};
+  if (is_running(job.id())) {
+    pools_[where.pool.value].run(place, where.workers);
+    longest_.set(job.id(), {queue_of(rank), where.workers}, view.now - executed(job, view));
+  } else {
+    pools_[where.pool.value].wait(place, where.workers);
+    longest_.erase(job.id());
+  }
+}
+
+void Tiresias::joins(const JobState& job, const View& view) {
+  pools_.resize(view.topology.pools().size());
+  const auto [found, is_new] = standings_.try_emplace(job.id());
+  Standing& standing = found->second;
+  if (is_new) {
+    standing.service = service_of(job, view);
+    standing.rank = last_in(0, job, view);
+    standing.change_at = is_running(job.id()) ? threshold_reached_at(job, view) : kNever;
+  }
+  rank_as(job, standing.rank, view);
+  expect_change(job.id(), standing.change_at);
+}
+
+void Tiresias::measured(const JobState& job, const View& view) {
+  standings_.at(job.id()).service = service_of(job, view);
+  if (is_running(job.id())) {
+    rank_as(job, standings_.at(job.id()).rank, view);
+    expect_change(job.id(), threshold_reached_at(job, view));
+  }
+}
+
+void Tiresias::leaves(JobId job, Outcome outcome) {
+  const auto found = standings_.find(job);
+  if (found == standings_.end()) {
+    return;
+  }
+  if (is_member(job)) {
+    expect_change(job, kNever);
+    longest_.erase(job);
+    pools_[gang(job).pool.value].erase(job);
+  }
+  if (options_.gittins && outcome == Outcome::Finished) {
+    remember(found->second.service);
+  }
+  standings_.erase(found);
+}
+
+void Tiresias::remember(std::int64_t service) {
+  history_.push_back(service);
+  if (history_.size() > TiresiasOptions::kHistoryMax) {
+    history_.pop_front();
+  }
+  std::vector<double> gpu_seconds;
+  for (const std::int64_t each : history_) {
+    gpu_seconds.push_back(static_cast<double>(each) / 1e6);
+  }
+  index_ = GittinsIndex(gpu_seconds);
+}
+
+// Stopped jobs, in rank order: ahead of all who waited before them in their queue.
+void Tiresias::send_to_front(const std::vector<JobId>& jobs, const View& view) {
+  front_ -= static_cast<std::int64_t>(jobs.size());
+  std::int64_t number = front_;
+  for (const JobId id : jobs) {
+    const JobState& job = view.jobs.at(id);
+    const std::int64_t old = standings_.at(id).rank;
+    const std::size_t queue = queue_of(old);
+    if (options_.gittins) {
+      rank_as(job, last_in(queue, job, view), view);
+    } else {
+      rank_as(job, stands_with_waiting(old) ? old : rank_value(queue, true, number), view);
+    }
+    ++number;
+    const bool can_rise = options_.knob > 0 && queue > 0;
+    const double patience = options_.knob * to_seconds(executed(job, view));
+    expect_change(id, can_rise ? later(view.now, from_seconds_up(patience)) : kNever);
+  }
+}
+
+void Tiresias::let_fall(const JobState& job, const View& view) {
+  const double service = attained(job, view);
+  const std::size_t from = queue_of(standings_.at(job.id()).rank);
+  std::size_t queue = from;
+  while (queue < options_.thresholds.size() && service >= options_.thresholds[queue] * kReached &&
+         (queue == from || options_.falls_promptly)) {
+    ++queue;
+  }
+  if (queue != from) {
+    rank_as(job, last_in(queue, job, view), view);
+    fallen_.push_back(job.id());
+  }
+  expect_change(job.id(), threshold_reached_at(job, view));
+}
+
+void Tiresias::promote(const JobState& job, const View& view) {
+  standings_.at(job.id()).forgiven += executed(job, view);
+  rank_as(job, last_in(0, job, view), view);
+  expect_change(job.id(), kNever);
+}
+
+// Falls and promotions that are due; the widest jobs first, then by (arrival, id).
+void Tiresias::handle_due(const View& view) {
+  std::vector<std::tuple<int, Instant, JobId>> due;
+  for (const auto* changes : {&falls_, &promotions_}) {
+    for (const auto& [at, id] : *changes) {
+      if (at > view.now) {
+        break;
+      }
+      due.emplace_back(-gang(id).workers, view.jobs.at(id).job.arrival, id);
+    }
+  }
+  std::ranges::sort(due);
+  for (const auto& [width, arrival, id] : due) {
+    const JobState& job = view.jobs.at(id);
+    if (is_running(id)) {
+      let_fall(job, view);
+    } else {
+      promote(job, view);
+    }
+  }
+}
+
+// The published simulator's guess at the next fall: takes seconds for GPU-seconds, counts in whole
+// seconds. Never too early; exact for jobs on one GPU and for those that start anew.
+Instant Tiresias::late_guess(const View& view) {
+  Instant guess = kNever;
+  const auto began = [&](JobId id) { return view.now - executed(view.jobs.at(id), view); };
+  longest_.for_each_first(began, [&](const LongestRun::Group& group, JobId id) {
+    const auto [queue, workers] = group;
+    if (queue < options_.thresholds.size()) {
+      const double ran = std::floor(to_seconds(executed(view.jobs.at(id), view)));
+      const double seconds = std::ceil((options_.thresholds[queue] - ran) / workers);
+      guess = std::min(guess, later(view.now, from_seconds(std::max(1.0, seconds))));
+    }
+  });
+  return guess;
+}
+
+void Tiresias::fill(std::size_t pool, const View& view, Decision& decision) {
+  const PriorityFill::Changes changes = pools_[pool].fill(view.capacity[pool]);
+  for (const JobId job : changes.stops) {
+    stop(job, decision);
+  }
+  send_to_front(changes.stops, view);
+  // Who starts, and who fell and still runs, joins the end of the running, in the order of the
+  // line.
+  std::vector<std::pair<std::int64_t, JobId>> joiners;
+  for (const JobId job : changes.starts) {
+    start(job, decision);
+    joiners.emplace_back(standings_.at(job).rank, job);
+  }
+  for (const JobId job : fallen_) {
+    if (gang(job).pool == PoolId{pool} && is_running(job)) {
+      joiners.emplace_back(standings_.at(job).rank, job);
+    }
+  }
+  std::ranges::sort(joiners);
+  for (const auto& [rank, id] : joiners) {
+    const JobState& job = view.jobs.at(id);
+    rank_as(job,
+            options_.gittins ? last_in(queue_of(rank), job, view)
+                             : rank_value(queue_of(rank), false, ++back_),
+            view);
+    expect_change(id, threshold_reached_at(job, view));
+  }
+}
+
+void Tiresias::hold_round(const View& view, Decision& decision) {
+  fallen_.clear();
+  handle_due(view);
+  for (std::size_t pool = 0; pool < pools_.size(); ++pool) {
+    fill(pool, view, decision);
+  }
+  const Instant fall = !options_.falls_promptly ? late_guess(view)
+                       : falls_.empty()         ? kNever
+                                                : falls_.begin()->first;
+  alarm_ = std::min(fall, promotions_.empty() ? kNever : promotions_.begin()->first);
+}
+
+std::string Tiresias::save() const {
+  std::string state = GangPolicy::save();
+  append_line(state, "line", {front_, back_, alarm_.time_since_epoch().count()});
+  for (const auto& [job, standing] : standings_) {
+    append_line(state, "job",
+                {static_cast<std::int64_t>(job.value), standing.rank,
+                 standing.change_at.time_since_epoch().count(), standing.forgiven.count(),
+                 standing.service});
+  }
+  for (const std::int64_t service : history_) {
+    append_line(state, "finished", {service});
+  }
+  return state;
+}
+
+Status Tiresias::restore(const SavedLine& line) {
+  const std::vector<std::int64_t>& numbers = line.numbers;
+  if (line.word == "line" && numbers.size() == 3) {
+    front_ = numbers[0];
+    back_ = numbers[1];
+    alarm_ = Instant{Duration{numbers[2]}};
+  } else if (line.word == "job" && numbers.size() == 5) {
+    standings_[JobId{static_cast<std::uint64_t>(numbers[0])}] =
+        Standing{.rank = numbers[1],
+                 .change_at = Instant{Duration{numbers[2]}},
+                 .forgiven = Duration{numbers[3]},
+                 .service = numbers[4]};
+  } else if (line.word == "finished" && numbers.size() == 1) {
+    remember(numbers[0]);
+  } else {
+    return unexpected(line);
+  }
+  return ok_status();
+}
+
+void Tiresias::clear() {
+  standings_.clear();
+  front_ = 0;
+  back_ = 0;
+  alarm_ = kNever;
+  history_.clear();
+  pools_.clear();
+  falls_.clear();
+  promotions_.clear();
+  longest_.clear();
+  index_ = GittinsIndex();
+  fallen_.clear();
+}
+
+Status check(const std::vector<double>& thresholds) {
+  const bool rises = std::ranges::is_sorted(thresholds, std::less_equal{});
+  if (thresholds.empty() || thresholds.size() > TiresiasOptions::kThresholdsMax ||
+      thresholds.front() <= 0 || !rises) {
+    return bad_input(
+        fmt::format("policy option thresholds: expected 1 to {} rising GPU-seconds, such as "
+                    "3250/7200",
+                    TiresiasOptions::kThresholdsMax));
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+std::unique_ptr<Policy> make_tiresias(TiresiasOptions options) {
+  return std::make_unique<Tiresias>(std::move(options));
+}
+
+Result<std::unique_ptr<Policy>> make_tiresias(const PolicyOptions& options) {
+  static constexpr std::array<std::string_view, 4> kKeys = {"thresholds", "falls", "gittins",
+                                                            "knob"};
+  static constexpr std::array<std::string_view, 2> kFalls = {"artifact", "prompt"};
+  if (Status status = options.only(kKeys); !status) {
+    return status.error();
+  }
+  TiresiasOptions chosen;
+  const auto thresholds = options.numbers("thresholds", chosen.thresholds);
+  const auto falls = options.word("falls", "artifact", kFalls);
+  const auto gittins = options.flag("gittins", chosen.gittins);
+  const auto knob = options.number("knob", chosen.knob, 0, 1e9);
+  if (!thresholds || !falls || !gittins || !knob) {
+    return !thresholds ? thresholds.error()
+           : !falls    ? falls.error()
+           : !gittins  ? gittins.error()
+                       : knob.error();
+  }
+  if (Status status = check(*thresholds); !status) {
+    return status.error();
+  }
+  chosen.thresholds = *thresholds;
+  chosen.falls_promptly = *falls == "prompt";
+  chosen.gittins = *gittins;
+  chosen.knob = *knob;
+  return make_tiresias(std::move(chosen));
+}
+
+}  // namespace rubato
