@@ -1,0 +1,84 @@
+// Everything an engine knows between two events.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "rubato/base/random.h"
+#include "rubato/core/job_table.h"
+#include "rubato/core/topology.h"
+#include "rubato/engine/artifact_memory.h"
+#include "rubato/engine/command.h"
+#include "rubato/place/placer.h"
+#include "rubato/policy/policy.h"
+#include "rubato/predict/resize_cost.h"
+#include "rubato/predict/speed_book.h"
+
+namespace rubato {
+
+struct EngineOptions {
+  Accounting accounting = Accounting::Physical;
+  Duration slot = std::chrono::seconds{60};
+  std::uint64_t seed = 0;
+};
+
+/// Owned by Engine; the step functions of this folder change it.
+struct EngineState {
+  EngineState(const Topology& topology_given, SpeedBook speeds_given, const EngineOptions& options)
+      : topology(topology_given),
+        speeds(std::move(speeds_given)),
+        costs(options.accounting, topology.gpus(), options.slot),
+        slot(options.slot),
+        random(options.seed),
+        memory(costs.rounds_between_restarts()) {
+    for (const Pool& pool : topology.pools()) {
+      capacity.push_back(pool.gpus);
+      used.push_back(0);
+    }
+    node_up.assign(topology.nodes().size(), true);
+  }
+
+  Topology topology;
+  SpeedBook speeds;
+  ResizeCost costs;
+  Duration slot;
+  Random random;
+  ArtifactMemory memory;
+
+  Instant now{};
+  JobTable jobs;
+  std::vector<int> capacity;  // GPUs that are up, per pool.
+  std::vector<int> used;      // GPUs in use, per pool.
+  std::vector<bool> node_up;
+  Instant wake = kNever;
+  long rounds = 0;
+};
+
+[[nodiscard]] inline View view_of(EngineState& state) {
+  return View{.now = state.now,
+              .topology = state.topology,
+              .capacity = state.capacity,
+              .jobs = state.jobs,
+              .speeds = state.speeds,
+              .costs = state.costs,
+              .slot = state.slot,
+              .random = state.random};
+}
+
+using Commands = std::vector<Command>;
+
+// The arrows of the picture, in the order in which one event passes them.
+
+/// Takes the event into the state: new, finished and hit jobs, nodes, reports.
+void absorb(EngineState& state, Placer& placer, const Event& event, Commands& commands);
+/// Carries out verdicts: answers owners, drops refused jobs.
+void admit(EngineState& state, const std::vector<Verdict>& verdicts, Commands& commands);
+/// Carries out a round: counts to GPUs, and only what changed becomes a command.
+void allocate(EngineState& state, Placer& placer, const Decision& decision, ArtifactCharge charge,
+              Commands& commands);
+
+/// Takes all workers from a job and tells the driver.
+void suspend(EngineState& state, Placer& placer, JobState& job, Commands& commands);
+
+}  // namespace rubato
