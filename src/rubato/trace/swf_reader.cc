@@ -1,0 +1,91 @@
+#include "rubato/trace/swf_reader.h"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "rubato/trace/table_reader.h"
+
+namespace rubato {
+namespace {
+
+/// The columns, by the order in which they are listed below.
+struct At {
+  enum : std::size_t {
+    JobNumber = 0,
+    Submit = 1,
+    RunTime = 3,
+    Allocated = 4,
+    Requested = 7,
+    User = 11,
+    Executable = 13,
+    Count = 18,
+  };
+};
+
+constexpr std::array<Column, At::Count> kColumns{{
+    {.name = "job_number"},
+    {.name = "submit_time"},
+    {.name = "wait_time"},
+    {.name = "run_time"},
+    {.name = "allocated_processors"},
+    {.name = "average_cpu_time"},
+    {.name = "used_memory"},
+    {.name = "requested_processors"},
+    {.name = "requested_time"},
+    {.name = "requested_memory"},
+    {.name = "status"},
+    {.name = "user_id"},
+    {.name = "group_id"},
+    {.name = "executable"},
+    {.name = "queue"},
+    {.name = "partition"},
+    {.name = "preceding_job"},
+    {.name = "think_time"},
+}};
+
+bool is_unknown(std::string_view text) { return text == "-1"; }
+
+class SwfReader final : public TableReader {
+ public:
+  explicit SwfReader(ReaderSetup setup)
+      : TableReader(std::move(setup),
+                    {.columns = kColumns, .separator = ' ', .comment = ';', .has_header = false}) {}
+
+ private:
+  void convert(Row& row, Job& job) override {
+    job.job_class = JobClass::BestEffort;
+    job.name = row.text(At::JobNumber);
+    job.arrival = row.moment(At::Submit);
+    if (is_unknown(row.text(At::RunTime))) {
+      row.skip(At::RunTime, "the job never ran");
+      return;
+    }
+    job.duration = row.seconds(At::RunTime);
+    const bool is_allocated =
+        !is_unknown(row.text(At::Allocated)) && row.text(At::Allocated) != "0";
+    const std::size_t processors = is_allocated ? At::Allocated : At::Requested;
+    if (is_unknown(row.text(processors))) {
+      row.skip(processors, "the job has no known number of processors");
+      return;
+    }
+    job.requested = row.gpus(processors);
+    if (!is_unknown(row.text(At::User))) {
+      job.tenant = "user-" + std::string(row.text(At::User));
+    }
+    if (!is_unknown(row.text(At::Executable))) {
+      job.model = "app-" + std::string(row.text(At::Executable));
+    }
+    if (row.is_usable() && job.duration == Duration{0}) {
+      row.skip(At::RunTime, "the job never ran");
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Reader> make_swf_reader(ReaderSetup setup) {
+  return std::make_unique<SwfReader>(std::move(setup));
+}
+
+}  // namespace rubato
