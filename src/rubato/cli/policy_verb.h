@@ -1,0 +1,12 @@
+// `rubato policy list`: every scheduler that can be named, with where it comes from.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace rubato {
+
+void add_policy_verb(CLI::App& app, int& exit_code);
+
+}  // namespace rubato

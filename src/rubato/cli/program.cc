@@ -1,0 +1,73 @@
+#include "rubato/cli/program.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <iterator>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "rubato/base/spelling.h"
+#include "rubato/cli/demo_verb.h"
+#include "rubato/cli/exit_code.h"
+#include "rubato/cli/policy_verb.h"
+#include "rubato/cli/sim_verb.h"
+#include "rubato/cli/trace_verbs.h"
+
+namespace rubato {
+namespace {
+
+constexpr std::array<std::string_view, 5> kVerbs = {"sim", "policy", "trace", "demo", "version"};
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) {
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return line;
+}
+
+// Usage errors are 64 whatever CLI11 would make of them; asking for help is no error.
+int usage(const CLI::App& app, const CLI::ParseError& error,
+          const std::vector<std::string>& arguments) {
+  if (error.get_exit_code() == 0) {
+    return app.exit(error);
+  }
+  fmt::print(stderr, "rubato: {}", error.what());
+  if (arguments.size() > 1 && std::ranges::find(kVerbs, arguments[1]) == kVerbs.end()) {
+    fmt::print(stderr, "{}", suggestion(arguments[1], kVerbs));
+  }
+  fmt::print(stderr, "\nRun with --help for what can be asked.\n");
+  return kExitUsage;
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& arguments) {
+  int code = kExitOk;
+  CLI::App app("Elastic, deadline-aware training of deep networks on shared clusters", "rubato");
+  app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "Help on all verbs");
+  const std::string command = joined(arguments);
+  add_sim_verb(app, code, command);
+  add_policy_verb(app, code);
+  add_trace_verbs(app, code);
+  add_demo_verb(app, code, command);
+  app.add_subcommand("version", "Print the version")->callback([] {
+    fmt::print("rubato {}\n", RUBATO_VERSION);
+  });
+  // CLI11 takes the arguments last one first, without the program's name.
+  std::vector<std::string> reversed(arguments.rbegin(), std::prev(arguments.rend()));
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    return usage(app, error, arguments);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "rubato: {}\n", error.what());
+    return kExitBug;
+  }
+  return code;
+}
+
+}  // namespace rubato
