@@ -33,12 +33,16 @@ std::vector<RunReport> two_runs() {
 
 TEST(Table, IsAlignedByteForByte) {
   const std::string expected =
-      R"(        deadlines                          promises       jobs     JCT           makespan     GPUs                 resizes   decision
-policy      met %   bound %   by GPU-h %     broken   finished   avg h   p99 h          h   used %   efficient %   per job     p99 us
-rubato       87.5*    100.0         90.0          0         10    1.50    10.0       25.0     80.0          60.0      1.50        250
-fifo         50.0     100.0         90.0          -         10    1.50    10.0       25.0     80.0          60.0      0.00         50*
-JCT, p99: finished jobs only. bound: no scheduler can meet more deadlines. *: best.
-)";
+      "        deadlines                          promises       jobs     JCT          "
+      " makespan     GPUs                 resizes   decision\n"
+      "policy      met %   bound %   by GPU-h %     broken   finished   avg h   p99 h  "
+      "        h   used %   efficient %   per job     p99 us\n"
+      "rubato       87.5*    100.0         90.0          0         10    1.50    10.0  "
+      "     25.0     80.0          60.0      1.50        250\n"
+      "fifo         50.0     100.0         90.0          -         10    1.50    10.0  "
+      "     25.0     80.0          60.0      0.00         50*\n"
+      "JCT, p99: finished jobs only. bound: no scheduler can meet more deadlines. *: be"
+      "st.\n";
 
   EXPECT_EQ(table_report(two_runs()), expected);
 }
