@@ -9,10 +9,10 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help deps configure build demo test unit bench soak format lint clean
+.PHONY: help deps configure build demo test unit bench experiments soak format lint clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 deps: ## Install the Debian packages that are missing
 	@tools/deps.sh
@@ -37,6 +37,9 @@ bench: configure ## Measure the engine; numbers go to build/bench/engine.json
 	@mkdir -p build/bench
 	build/engine_bench --benchmark_out=build/bench/engine.json --benchmark_out_format=json
 	@python3 -B tools/bench_growth.py build/bench/engine.json
+
+experiments: build ## Reproduce published figures beside the published values
+	experiments/elasticflow/run.sh
 
 soak: deps ## Fuzz for a minute each, then all tests under sanitizers with many seeds
 	@tools/soak.sh

@@ -146,5 +146,9 @@ function(rubato_checks)
                                    "${PROJECT_SOURCE_DIR}")
   add_test(NAME check_tools COMMAND Python3::Interpreter -B -m unittest discover -s "${tools}" -p
                                     "test_*.py")
-  set_tests_properties(check_layers check_tidy check_tools PROPERTIES LABELS check TIMEOUT 60)
+  add_test(NAME check_experiments
+           COMMAND Python3::Interpreter -B -m unittest discover -s
+                   "${PROJECT_SOURCE_DIR}/experiments/elasticflow" -p "test_*.py")
+  set_tests_properties(check_layers check_tidy check_tools check_experiments
+                       PROPERTIES LABELS check TIMEOUT 60)
 endfunction()
