@@ -59,8 +59,8 @@ int run_demo(const std::string& html, const std::string& command) {
   Workload workload = prepare(*std::move(jobs), speeds);
   const std::vector<std::vector<Job>> workloads = {std::move(workload.jobs)};
   auto comparison = compare(ComparisonRequest{.workloads = &workloads,
-                                              .policies = {"fifo", "backfill", "srtf", "tiresias",
-                                                           "edf", "edf-ac", "elasticflow"},
+                                              .policies = {"elasticflow", "edf-ac", "edf", "srtf",
+                                                           "tiresias", "backfill", "fifo"},
                                               .options = SimOptions{.seed = kSeed},
                                               .keep_history = true},
                             *topology, speeds);

@@ -14,6 +14,7 @@
 #include "rubato/cli/comparison_run.h"
 #include "rubato/cli/exit_code.h"
 #include "rubato/cli/policy_names.h"
+#include "rubato/cli/profiles_dir.h"
 #include "rubato/cli/report_files.h"
 #include "rubato/cli/trace_file.h"
 #include "rubato/cli/trace_speeds.h"
@@ -26,7 +27,8 @@ namespace rubato {
 namespace {
 
 constexpr int kSeedsMax = 1'000;
-constexpr std::size_t kNotesMax = 12;  // Lines on where speeds come from; more are counted.
+constexpr std::size_t kNotesMax =
+    12;  // Lines on where speeds and work come from; more are counted.
 
 /// What all traces of one call have in common.
 struct Setup {
@@ -115,6 +117,37 @@ std::vector<Job> with_new_deadlines(std::vector<Job> jobs, const SpeedBook& spee
   return jobs;
 }
 
+/// A trace ready to run, with the speeds its jobs have.
+struct LoadedTrace {
+  SpeedBook speeds;
+  Workload workload{};
+};
+
+// Measured profiles, if given, go before the rows of a speeds file for the same kind of job.
+Result<LoadedTrace> load_workload(const SimArguments& arguments, const Setup& setup,
+                                  const std::string& trace) {
+  std::vector<Diagnostic> diagnostics;
+  auto jobs = load_trace(trace, arguments.format, diagnostics);
+  if (!jobs) {
+    return jobs.error();
+  }
+  std::vector<SpeedRow> rows = setup.rows;
+  std::vector<std::string> notes;
+  if (!arguments.profiles.empty()) {
+    auto profiled = with_profiles(*std::move(jobs), arguments.profiles, setup.topology);
+    if (!profiled) {
+      return profiled.error();
+    }
+    jobs = std::move(profiled->jobs);
+    notes = std::move(profiled->notes);
+    rows = preferring(std::move(profiled->rows), std::move(rows));
+  }
+  LoadedTrace loaded{.speeds = SpeedBook(std::move(rows), setup.topology)};
+  loaded.workload = prepare(*std::move(jobs), loaded.speeds);
+  loaded.workload.notes.insert(loaded.workload.notes.begin(), notes.begin(), notes.end());
+  return loaded;
+}
+
 /// One trace's results, with what a report says about them.
 struct TraceRun {
   ReportHeader header{};
@@ -123,13 +156,12 @@ struct TraceRun {
 
 Result<TraceRun> run_trace(const SimArguments& arguments, const Setup& setup,
                            const std::string& trace) {
-  std::vector<Diagnostic> diagnostics;
-  auto jobs = load_trace(trace, arguments.format, diagnostics);
-  if (!jobs) {
-    return jobs.error();
+  auto loaded = load_workload(arguments, setup, trace);
+  if (!loaded) {
+    return loaded.error();
   }
-  SpeedBook speeds(setup.rows, setup.topology);
-  Workload workload = prepare(*std::move(jobs), speeds);
+  SpeedBook& speeds = loaded->speeds;
+  Workload& workload = loaded->workload;
   std::vector<std::vector<Job>> workloads;
   workloads.push_back(std::move(workload.jobs));
   for (int seed = 1; arguments.redraw_deadlines && seed < arguments.seeds; ++seed) {
@@ -167,10 +199,10 @@ void print_table(const SimArguments& arguments, const TraceRun& run) {
           ? fmt::format(" to {}", arguments.seed + static_cast<std::uint64_t>(arguments.seeds - 1))
           : "");
   for (std::size_t i = 0; i < std::min(run.header.provenance.size(), kNotesMax); ++i) {
-    fmt::print("  speed of {}\n", run.header.provenance[i]);
+    fmt::print("  {}\n", run.header.provenance[i]);
   }
   if (run.header.provenance.size() > kNotesMax) {
-    fmt::print("  and {} more kinds\n", run.header.provenance.size() - kNotesMax);
+    fmt::print("  and {} more\n", run.header.provenance.size() - kNotesMax);
   }
   if (arguments.bound && !run.comparison.reports.empty()) {
     fmt::print("  upper bound: {:.4f} of the deadlines can be met even alone on the cluster\n",
@@ -233,6 +265,8 @@ void add_sim_verb(CLI::App& app, int& code, const std::string& command) {
   verb->add_option("--policy", arguments->policies, "Policies, or all; see `rubato policy list`")
       ->delimiter('\x1f');
   verb->add_option("--speeds", arguments->speeds, "CSV of measured speeds");
+  verb->add_option("--profiles", arguments->profiles,
+                   "Folder of measured profiles, one subfolder per application");
   verb->add_option("--slot", arguments->slot_seconds, "Least seconds between two rounds")
       ->check(CLI::Range(0.001, 1e6));
   verb->add_option("--overhead", arguments->overhead, "artifact, physical or none");

@@ -21,6 +21,7 @@ struct SimArguments {
   std::string cluster = "16x8";
   std::vector<std::string> policies{};
   std::string speeds{};
+  std::string profiles{};
   double slot_seconds = 60;
   std::string overhead = "physical";
   std::string objective = "deadlines";

@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -20,12 +19,21 @@ struct Commitment {
   Plan plan{};
 };
 
+/// What a plan says about one moment.
+struct Standing {
+  PoolId pool{};
+  int workers = 0;
+};
+
 /// Plans and ledgers always agree. Walks go by (deadline, id).
 class Commitments {
  public:
+  class Reading;
+
   /// GPUs per pool; capacity changes of a pool go to its ledger.
   explicit Commitments(std::span<const int> capacity);
 
+  /// Null if the job has no plan; valid until the next change.
   [[nodiscard]] const Plan* find(JobId job) const;
   [[nodiscard]] const Ledger& ledger(PoolId pool) const { return ledgers_[pool.value]; }
 
@@ -47,18 +55,48 @@ class Commitments {
   /// True if some plan begins a segment at this moment.
   [[nodiscard]] bool changes_at(Instant moment) const { return changes_.contains(moment); }
 
-  [[nodiscard]] std::size_t size() const { return plans_.size(); }
+  /// Jobs whose plan is over by `now` or has no segments, by (deadline, id).
+  [[nodiscard]] std::vector<JobId> over_by(Instant now) const;
+
+  [[nodiscard]] std::size_t size() const { return by_deadline_.size(); }
   [[nodiscard]] const std::set<std::pair<Instant, JobId>>& by_deadline() const {
     return by_deadline_;
   }
 
  private:
+  /// Rounds read all plans: what they need stands side by side, without a look at the segments.
+  struct Entry {
+    JobId job{};
+    bool is_set = false;       // False once dropped; swept out when half of the entries are.
+    Standing standing{};       // Until `stands_until`, which only lags behind the present.
+    Instant stands_until = Instant::min();
+    Instant over_at = kNever;  // Instant::min() for a plan without segments.
+    Commitment commitment{};
+  };
+
   void insert(JobId job, Instant deadline, Plan plan, Instant now);
+  [[nodiscard]] Entry* entry(JobId job);
 
   std::vector<Ledger> ledgers_;
-  std::unordered_map<JobId, Commitment> plans_;  // Looked up, never walked.
+  std::vector<Entry> plans_;  // In id order.
   std::set<std::pair<Instant, JobId>> by_deadline_;
   std::map<Instant, int> changes_;  // Moments at which plans begin a segment, and how many do.
+};
+
+/// Reads the plans at one moment, for jobs asked about in rising id order; lives until the next
+/// change. Moments of later readings may not be earlier.
+class Commitments::Reading {
+ public:
+  Reading(Commitments& commitments, Instant now)
+      : entries_(commitments.plans_), next_(entries_.begin()), now_(now) {}
+
+  /// Null if the job has no plan.
+  [[nodiscard]] const Standing* find(JobId job);
+
+ private:
+  std::vector<Entry>& entries_;
+  std::vector<Entry>::iterator next_;
+  Instant now_;
 };
 
 }  // namespace rubato

@@ -22,6 +22,11 @@ constexpr double kCaution = 2;
 constexpr double kOpportunityCaution = 4;
 constexpr double kNewcomerRounds = 3;
 
+// True if the job is done before plans begin: its deadline, perhaps before then too, is kept.
+bool ends_by(const JobState& job, Instant start) {
+  return job.share > 0 && job.progress.finish(job.job.work) <= std::min(start, job.job.deadline);
+}
+
 }  // namespace
 
 FillRequest DeadlinePlanner::request(const JobState& job, PoolId pool) const {
@@ -78,15 +83,14 @@ bool DeadlinePlanner::plan_once(std::span<const JobState* const> jobs, const Job
   }
   set.plans.clear();
   set.plans.reserve(jobs.size());
-  const Duration charge =
-      charges_.coming(view_.costs) + charges_.restarts(view_.costs, set.stalls.size());
+  const Duration restarts = charges_.restarts(view_.costs, set.stalls.size());
   for (const JobState* job : jobs) {
     FillRequest wanted = request(*job, job->pool());
     wanted.shape = shape;
-    wanted.ready = std::max(wanted.ready, start_) + charge;
-    wanted.reserve = reserve(*job, job == newcomer, occasion);
+    wanted.ready = std::max(wanted.ready, start_) + charges_.coming(view_.costs);
+    wanted.reserve = reserve(*job, job == newcomer, occasion) + restarts;
     wanted.stalls = set.stalls.empty() ? nullptr : &set.stalls;
-    auto plan = plan_one(*job, wanted, ledgers);
+    auto plan = ends_by(*job, start_) ? Plan{.pool = job->pool()} : plan_one(*job, wanted, ledgers);
     if (!plan) {
       return false;
     }
@@ -119,11 +123,11 @@ PlannedStalls DeadlinePlanner::stalls_of(const std::vector<Commitment>& plans) c
 // Whether the plans survive the rounds they cause.
 bool DeadlinePlanner::all_complete(std::span<const JobState* const> jobs,
                                    const PlanSet& set) const {
-  const Duration charge =
-      charges_.coming(view_.costs) + charges_.restarts(view_.costs, set.stalls.size());
+  const Duration restarts = charges_.restarts(view_.costs, set.stalls.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     FillRequest wanted = request(*jobs[i], set.plans[i].plan.pool);
-    wanted.ready = std::max(wanted.ready, start_) + charge;
+    wanted.ready = std::max(wanted.ready, start_) + charges_.coming(view_.costs);
+    wanted.reserve = restarts;
     wanted.stalls = &set.stalls;
     if (!completes(wanted, set.plans[i].plan)) {
       return false;

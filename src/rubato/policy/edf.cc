@@ -1,38 +1,37 @@
 #include "rubato/policy/edf.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "rubato/policy/gang.h"
 #include "rubato/policy/round_timer.h"
 #include "rubato/policy/saved_state.h"
+#include "rubato/policy/urgency.h"
 
 namespace rubato {
 namespace {
-
-// (deadline, arrival, id): the order in which jobs choose.
-using Urgency = std::tuple<Instant, Instant, JobId>;
-
-Urgency urgency_of(const JobState& job) {
-  const bool waits_for_all = job.job_class == JobClass::BestEffort;
-  return {waits_for_all ? kNever : job.job.deadline, job.job.arrival, job.id()};
-}
 
 // The fastest choice of the job within the free GPUs of any pool; no workers if nothing fits.
 Target fastest(const JobState& job, const std::vector<int>& free, const View& view) {
   Target best{.job = job.id(), .pool = job.pool()};
   double best_speed = 0;
-  for (const Pool& pool : view.topology.pools()) {
-    const ScalingPoint point = view.curve(job, pool.id).best_within(free[pool.id.value]);
-    const bool stays = job.share > 0 && pool.id == job.pool();
-    if (point.speed > best_speed || (stays && point.workers > 0 && point.speed == best_speed)) {
+  const auto consider = [&](PoolId pool) {
+    const ScalingPoint point = view.curve(job, pool).best_within(free[pool.value]);
+    if (point.speed > best_speed) {
       best_speed = point.speed;
-      best.pool = pool.id;
+      best.pool = pool;
       best.workers = point.workers;
     }
+  };
+  if (job.share > 0) {
+    consider(job.pool());  // First, so that it stays on a tie.
+  }
+  for (const Pool& pool : view.topology.pools()) {
+    consider(pool.id);
   }
   return best;
 }

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <map>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "rubato/policy/gang.h"
 #include "rubato/policy/promised_plans.h"
 #include "rubato/policy/saved_state.h"
+#include "rubato/policy/urgency.h"
 
 namespace rubato {
 namespace {
@@ -39,7 +38,8 @@ class EdfAc final : public Policy {
   void after_node_change(const View& view, Decision& decision);
   void after_measurement(const JobState& job, const View& view, Decision& decision);
   void hold_round(const View& view, Decision& decision);
-  void share_rest(std::vector<int> free, const View& view, Decision& decision) const;
+  void share_rest(std::vector<int> free, const std::vector<JobId>& late, const View& view,
+                  Decision& decision) const;
   [[nodiscard]] Instant next_boundary(const View& view) const;
 
   Promises promises_;
@@ -163,15 +163,21 @@ void EdfAc::after_node_change(const View& view, Decision& decision) {
 
 void EdfAc::after_measurement(const JobState& job, const View& view, Decision& decision) {
   const auto found = promises_.find(job.id());
-  if (found != promises_.end() && job.speed_factor < found->second.speed_factor) {
+  const bool lost_workers = job.share == 0;
+  if (found != promises_.end() && (lost_workers || job.speed_factor < found->second.speed_factor)) {
     replan_or_rescue(next_round(view), view, decision);
   }
 }
 
-// Jobs without a promise take what the plans leave free now.
-void EdfAc::share_rest(std::vector<int> free, const View& view, Decision& decision) const {
+// Late jobs, then those without a promise, take what the plans leave free now.
+void EdfAc::share_rest(std::vector<int> free, const std::vector<JobId>& late, const View& view,
+                       Decision& decision) const {
+  std::vector<JobId> takers = late;
   for (const Urgency& urgency : others_) {
-    const JobState& job = view.jobs.at(std::get<JobId>(urgency));
+    takers.push_back(std::get<JobId>(urgency));
+  }
+  for (const JobId taker : takers) {
+    const JobState& job = view.jobs.at(taker);
     Target target{.job = job.id(), .pool = job.pool()};
     double fastest = 0;
     for (const Pool& pool : view.topology.pools()) {
@@ -201,15 +207,24 @@ void EdfAc::hold_round(const View& view, Decision& decision) {
     replan_or_rescue(view.now, view, decision);
   }
   std::vector<int> free(view.capacity.begin(), view.capacity.end());
+  std::vector<JobId> late;
   for (const auto& [id, promise] : promises_) {
     const JobState& job = view.jobs.at(id);
-    const int workers = promise.plan.at(view.now);
-    free[promise.plan.pool.value] -= workers;
+    int& left = free[promise.plan.pool.value];
+    // Plans fit together unless a job runs on after the end it was believed to reach.
+    const int planned = promise.plan.at(view.now);
+    const int workers =
+        planned <= left ? planned : view.curve(job, promise.plan.pool).best_within(left).workers;
+    left -= workers;
+    if (workers == 0 && (promise.is_late || planned > 0)) {
+      late.push_back(id);
+      continue;
+    }
     if (workers != job.share) {
       decision.targets.push_back(Target{.job = id, .pool = promise.plan.pool, .workers = workers});
     }
   }
-  share_rest(std::move(free), view, decision);
+  share_rest(std::move(free), late, view, decision);
   decision.is_round = !decision.targets.empty();
   last_round_ = decision.is_round ? view.now : last_round_;
 }
@@ -247,7 +262,9 @@ Decision EdfAc::on(const Event& event, const View& view) {
   } else if (std::holds_alternative<NodeChange>(event)) {
     after_node_change(view, decision);
   } else if (const auto* report = std::get_if<Measured>(&event)) {
-    after_measurement(view.jobs.at(report->job), view, decision);
+    if (const JobState* job = view.jobs.find(report->job)) {
+      after_measurement(*job, view, decision);
+    }
   } else if (is_tick) {
     hold_round(view, decision);
   }

@@ -150,15 +150,28 @@ TEST(EdfAc, AdmitsJobsWhileALateOneIsStillRunning) {
 }
 
 TEST(EdfAc, PlansAnewWhenAJobTurnsOutToBeSlow) {
+  // At half its speed job 1 would end at 15: too late, so job 2 goes first.
   Scene scene(edf_ac, {.cluster = "1x4"});
-  scene.submit({due_at(40, linear_job(1, 0, 4, 10)), due_at(41, linear_job(2, 0, 4, 10))});
+  scene.submit({due_at(14, linear_job(1, 0, 4, 10)), due_at(41, linear_job(2, 0, 4, 10))});
 
   scene.run_until(5);
   scene.measure(1, 0.5);
   scene.run();
 
-  EXPECT_NEAR(scene.finish(1), 15, 0.01);
-  EXPECT_NEAR(scene.finish(2), 25, 0.01);
+  EXPECT_NEAR(scene.finish(2), 15, 0.01);
+  EXPECT_NEAR(scene.finish(1), 25, 0.01);
+}
+
+TEST(EdfAc, IsNotHeldUpByAJobThatEndsBeforeTheNextRound) {
+  // Job 3 has to go before job 2, at 60; job 1, due at 30, is over by then.
+  Scene scene(edf_ac, {.cluster = "1x4", .slot_seconds = 60});
+  scene.submit({due_at(30, linear_job(1, 0, 4, 2)), due_at(400, linear_job(2, 0, 4, 100)),
+                due_at(75, linear_job(3, 1, 4, 10))});
+
+  scene.run();
+
+  EXPECT_EQ(scene.verdict(3).kind, VerdictKind::Admit);
+  EXPECT_EQ(scene.finish(3), 70);
 }
 
 std::vector<Job> random_jobs(std::uint64_t seed) {
@@ -190,8 +203,14 @@ SceneOptions random_world(std::uint64_t seed) {
 TEST(EdfAc, KeepsEveryPromiseUnderEveryAccounting) {
   int promises = 0;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
-    Scene scene(edf_ac, random_world(seed));
+    const SceneOptions world = random_world(seed);
+    Scene scene(edf_ac, world);
     scene.submit(random_jobs(seed));
+    Instant last = at_seconds(-1000);
+    scene.watch([&] {
+      ASSERT_GE(to_seconds(scene.view().now - last), world.slot_seconds) << "seed " << seed;
+      last = scene.view().now;
+    });
 
     scene.run();
 

@@ -63,6 +63,18 @@ TEST(Edf, GivesTheNextJobTheMeasuredCountThatFits) {
   EXPECT_EQ(scene.share(4), 0);
 }
 
+TEST(Edf, SkipsAJobForWhichTooFewGpusAreLeft) {
+  Scene scene(edf, {.cluster = "1x6", .speeds = concave_speeds()});
+  Job wide = due_at(10, linear_job(2, 0, 4, 80));
+  wide.workers.min = 4;
+  scene.submit({due_at(9, linear_job(1, 0, 1, 80)), wide, due_at(11, linear_job(3, 0, 1, 80))});
+
+  scene.run_until(1);
+
+  EXPECT_EQ(scene.share(2), 0);
+  EXPECT_EQ(scene.share(3), 2);
+}
+
 TEST(Edf, StopsALaterDeadlineForAnEarlierOne) {
   Scene scene(edf, {.cluster = "1x1"});
   scene.submit({due_at(90, linear_job(1, 0, 1, 10)), due_at(9, linear_job(2, 2, 1, 3))});
@@ -97,6 +109,17 @@ TEST(Edf, TakesTheFasterPool) {
   EXPECT_EQ(scene.share(1), 2);
   EXPECT_EQ(scene.jobs().at(JobId{2}).pool(), PoolId{0});
   EXPECT_EQ(scene.share(2), 4);
+}
+
+TEST(Edf, StaysInItsPoolWhenAnotherIsJustAsFast) {
+  std::vector<SpeedRow> speeds = concave_speeds("T4");
+  std::ranges::copy(concave_speeds("A100"), std::back_inserter(speeds));
+  Scene scene(edf, {.cluster = "1x4:T4+1x4:A100", .speeds = speeds});
+  scene.submit({due_at(9, linear_job(1, 0, 1, 4)), due_at(10, linear_job(2, 0, 1, 90))});
+
+  scene.run_until(3);  // Job 1 has left the first pool at 2.
+
+  EXPECT_EQ(scene.jobs().at(JobId{2}).pool(), PoolId{1});
 }
 
 TEST(Edf, RefusesAJobThatCanRunNowhere) {

@@ -33,6 +33,20 @@ Reason hindrance(const JobState& job, const View& view, Instant start) {
   return reason;
 }
 
+// The part of a plan that lies in [from, to).
+Plan within(const Plan& plan, Instant from, Instant to) {
+  Plan part{.pool = plan.pool};
+  for (const PlanSegment& segment : plan.segments) {
+    const PlanSegment cut{.from = std::max(segment.from, from),
+                          .to = std::min(segment.to, to),
+                          .workers = segment.workers};
+    if (cut.from < cut.to) {
+      part.segments.push_back(cut);
+    }
+  }
+  return part;
+}
+
 // True if the job ends earlier with this many workers, the pause of changing included.
 bool pays(const Contender& who, int workers, const View& view) {
   const JobState& job = *who.state;
@@ -60,11 +74,20 @@ void ElasticFlow::begin(const View& view) {
         commitments_->set(job.id(), job.job.deadline, job.plan, view.now);
       }
     });
-    for (const Instant at : commitments_->changes_after(handled)) {
-      stalls_.add(at, charges_.ordinary(view.costs));
-    }
   }
   commitments_->advance(view.now, handled);
+  stalls_ = stalls_after(view.now, view);
+}
+
+// The rounds after a moment that plans cause, where these stop everyone.
+PlannedStalls ElasticFlow::stalls_after(Instant moment, const View& view) const {
+  PlannedStalls stalls;
+  if (stops_everyone(view)) {
+    for (const Instant at : commitments_->changes_after(moment)) {
+      stalls.add(at, charges_.ordinary(view.costs));
+    }
+  }
+  return stalls;
 }
 
 Decision ElasticFlow::on(const Event& event, const View& view) {
@@ -167,6 +190,7 @@ bool ElasticFlow::replan(const View& view, Instant start, const JobState* newcom
   if (replanned_ > options_.replans_per_slot) {
     return false;
   }
+  give_up_overdue(view, decision);
   std::vector<const JobState*> jobs = promised_jobs(view);
   if (newcomer != nullptr) {
     const auto key = [](const JobState* job) { return std::pair(job->job.deadline, job->id()); };
@@ -182,6 +206,18 @@ bool ElasticFlow::replan(const View& view, Instant start, const JobState* newcom
 
 // --- Faults ----------------------------------------------------------------------------------
 
+// Whether what is left of a job's plan does the work that is left, from `start` on.
+bool ElasticFlow::holds(const JobState& job, const Plan& plan, const View& view,
+                        Instant start) const {
+  const PlannedStalls stalls = stalls_after(start, view);
+  FillRequest request = DeadlinePlanner(view, charges_, start).request(job, plan.pool);
+  request.ready = std::max(request.ready, start);
+  request.ready += start > view.now ? charges_.coming(view.costs) : Duration{};
+  request.reserve = charges_.restarts(view.costs, stalls.size());
+  request.stalls = &stalls;
+  return completes(request, within(plan, start, kNever));
+}
+
 // A report may say that a job is slower than planned or lost its workers: plan its rest anew.
 void ElasticFlow::correct(const JobState& job, const View& view, Decision& decision) {
   opportunity_ |= job.share == 0;
@@ -189,17 +225,30 @@ void ElasticFlow::correct(const JobState& job, const View& view, Decision& decis
   if (old_plan == nullptr) {
     return;
   }
+  const Instant start = timer_.next(view.now, view.slot);
+  // Plans may have been made for now or, with all shares kept until then, for the next round.
+  const bool has_its_share = job.share >= old_plan->at(view.now);
+  const bool is_given_it_back = has_its_share || !stops_everyone(view);  // No round, no workers.
+  if ((has_its_share && holds(job, *old_plan, view, view.now)) ||
+      (is_given_it_back && holds(job, *old_plan, view, start))) {
+    return;
+  }
+  opportunity_ = true;
+  if (stops_everyone(view)) {
+    rescue(view, decision);  // A change of one plan would stop the others.
+    return;
+  }
   const PoolId pool = old_plan->pool;
-  const DeadlinePlanner planner(view, charges_, timer_.next(view.now, view.slot));
-  commitments_->drop(job.id(), view.now);
-  auto plan = fill(planner.request(job, pool), commitments_->ledger(pool));
-  const bool fits = plan.has_value();
-  Plan kept = fits ? *std::move(plan) : Plan{};
-  kept.pool = pool;
+  const Plan saved = commitments_->drop(job.id(), view.now);
+  const auto plan = fill(DeadlinePlanner(view, charges_, start).request(job, pool),
+                         commitments_->ledger(pool));
+  Plan kept = within(saved, view.now, start);  // Its share is not to be given away before then.
+  if (plan) {
+    kept.segments.insert(kept.segments.end(), plan->segments.begin(), plan->segments.end());
+  }
   decision.plans.push_back(JobPlan{.job = job.id(), .plan = kept});
   commitments_->set(job.id(), job.job.deadline, std::move(kept), view.now);
-  opportunity_ = true;
-  if (!fits) {
+  if (!plan) {
     rescue(view, decision);
   }
 }
@@ -214,12 +263,13 @@ void ElasticFlow::rescue(const View& view, Decision& decision) {
   const DeadlinePlanner planner(view, charges_, timer_.next(view.now, view.slot));
   while (true) {
     const std::vector<const JobState*> jobs = promised_jobs(view);
-    JobId failed{};
+    // If all fit but never bear the rounds they cause, the last one goes.
+    JobId failed = jobs.empty() ? JobId{} : jobs.back()->id();
     if (auto set = planner.plan(jobs, nullptr, Occasion::Rescue, &failed)) {
       adopt(*std::move(set), view, decision);
       return;
     }
-    give_up(commitments_->find(failed) == nullptr ? jobs.back()->id() : failed, view, decision);
+    give_up(failed, view, decision);
   }
 }
 
@@ -231,14 +281,13 @@ void ElasticFlow::give_up(JobId job, const View& view, Decision& decision) {
 
 // Jobs whose plan is over although they are not: only a fault can have done that.
 void ElasticFlow::give_up_overdue(const View& view, Decision& decision) {
-  std::vector<JobId> overdue;
-  for (const auto& [deadline, id] : commitments_->by_deadline()) {
-    if (commitments_->find(id)->finish() <= view.now) {
-      overdue.push_back(id);
+  for (const JobId id : commitments_->over_by(view.now)) {
+    const JobState& job = view.jobs.at(id);
+    // Who was to be done before plans begin has none.
+    const bool may_end = commitments_->find(id)->empty() && job.share > 0;
+    if (!may_end || job.progress.finish(job.job.work) <= view.now) {
+      give_up(id, view, decision);
     }
-  }
-  for (const JobId id : overdue) {
-    give_up(id, view, decision);
   }
 }
 
@@ -254,10 +303,12 @@ Decision ElasticFlow::hold_round(const View& view) {
     return wait(view, std::move(decision));
   }
   std::vector<std::vector<Contender>> contenders(view.topology.pools().size());
+  Commitments::Reading plans(*commitments_, view.now);
   view.jobs.for_each([&](const JobState& job) {
     if (job.admitted) {
-      const PoolId pool = pool_for(job, view);
-      contenders[pool.value].push_back(contender(job, pool, view));
+      const Standing* standing = plans.find(job.id());
+      const PoolId pool = standing == nullptr ? pool_for(job, view) : standing->pool;
+      contenders[pool.value].push_back(contender(job, standing, view.curve(job, pool)));
     }
   });
   decision.is_round = true;
@@ -271,11 +322,8 @@ Decision ElasticFlow::hold_round(const View& view) {
   return wait(view, std::move(decision));
 }
 
-// Where the job is planned, or runs, or else the pool with the most room for it.
+// Where a job without a plan runs, or else the pool with the most room for it.
 PoolId ElasticFlow::pool_for(const JobState& job, const View& view) const {
-  if (const Plan* plan = commitments_->find(job.id())) {
-    return plan->pool;
-  }
   PoolId best = job.pool();
   int most = -1;
   for (const Pool& pool : view.topology.pools()) {
@@ -288,14 +336,14 @@ PoolId ElasticFlow::pool_for(const JobState& job, const View& view) const {
   return best;
 }
 
-Contender ElasticFlow::contender(const JobState& job, PoolId pool, const View& view) const {
-  const Plan* plan = commitments_->find(job.id());
+Contender ElasticFlow::contender(const JobState& job, const Standing* standing,
+                                 const ScalingCurve& curve) const {
   // Late jobs start before unpromised ones, and those before jobs whose turn is still to come.
-  const int turn = late_.contains(job.id()) ? 0 : plan == nullptr ? 1 : 2;
+  const bool is_late = !late_.empty() && late_.contains(job.id());
   return Contender{.state = &job,
-                   .curve = &view.curve(job, pool),
-                   .floor = plan == nullptr ? 0 : plan->at(view.now),
-                   .turn = turn};
+                   .curve = &curve,
+                   .floor = standing == nullptr ? 0 : standing->workers,
+                   .turn = is_late ? 0 : standing == nullptr ? 1 : 2};
 }
 
 void ElasticFlow::share_pool(const View& view, PoolId pool, std::vector<Contender>& contenders,
@@ -306,9 +354,9 @@ void ElasticFlow::share_pool(const View& view, PoolId pool, std::vector<Contende
                       int workers) { return survives(view, who, workers, decision); }};
   share_out(contenders, view.capacity[pool.value], rules);
   for (const Contender& each : contenders) {
-    if (each.workers != each.state->share) {
+    if (each.workers != each.share) {
       decision.targets.push_back(
-          Target{.job = each.state->id(), .pool = pool, .workers = each.workers});
+          Target{.job = each.id, .pool = pool, .workers = each.workers});
     }
   }
 }
@@ -325,10 +373,10 @@ bool ElasticFlow::survives(const View& view, const Contender& who, int workers,
   const PoolId pool = old_plan->pool;
   const DeadlinePlanner planner(view, charges_, view.now);
   FillRequest request = planner.request(job, pool);
-  request.ready = std::max(request.ready, view.now) +
-                  planned_pause(view.costs, job.job, job.share, workers) +
-                  charges_.restarts(view.costs, stalls_.size());
-  request.reserve = planner.reserve(job, /*is_new=*/false, Occasion::Arrival);
+  request.ready = std::max(request.ready, view.now) + charges_.coming(view.costs) +
+                  planned_pause(view.costs, job.job, job.share, workers);
+  request.reserve = planner.reserve(job, /*is_new=*/false, Occasion::Arrival) +
+                    charges_.restarts(view.costs, stalls_.size());
   request.share = workers;
   request.stalls = stalls_.empty() ? nullptr : &stalls_;
   Plan saved = commitments_->drop(job.id(), view.now);

@@ -58,13 +58,17 @@ class ElasticFlow final : public Policy {
   [[nodiscard]] std::vector<const JobState*> promised_jobs(const View& view) const;
   void adopt(PlanSet set, const View& view, Decision& decision);
 
+  [[nodiscard]] PlannedStalls stalls_after(Instant moment, const View& view) const;
+  [[nodiscard]] bool holds(const JobState& job, const Plan& plan, const View& view,
+                           Instant start) const;
   void correct(const JobState& job, const View& view, Decision& decision);
   void rescue(const View& view, Decision& decision);
   void give_up(JobId job, const View& view, Decision& decision);
   void give_up_overdue(const View& view, Decision& decision);
 
   [[nodiscard]] Decision hold_round(const View& view);
-  [[nodiscard]] Contender contender(const JobState& job, PoolId pool, const View& view) const;
+  [[nodiscard]] Contender contender(const JobState& job, const Standing* standing,
+                                    const ScalingCurve& curve) const;
   [[nodiscard]] PoolId pool_for(const JobState& job, const View& view) const;
   void share_pool(const View& view, PoolId pool, std::vector<Contender>& contenders,
                   Decision& decision);
@@ -82,7 +86,7 @@ class ElasticFlow final : public Policy {
 
   // Rebuilt from the plans in the view after load().
   std::optional<Commitments> commitments_;
-  PlannedStalls stalls_;
+  PlannedStalls stalls_;  // Rounds to come that plans cause; made anew at each event.
 };
 
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_elasticflow(const PolicyOptions& options);

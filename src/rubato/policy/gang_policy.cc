@@ -60,15 +60,15 @@ void GangPolicy::remove(const Completion& completion) {
   members_.erase(found);
 }
 
-// Jobs that a fault stopped wait again.
-void GangPolicy::find_stopped(const View& view) {
-  view.jobs.for_each([&](const JobState& job) {
-    const auto found = members_.find(job.id());
-    if (found != members_.end() && found->second.runs && job.share == 0) {
-      set_running(found->second, false);
-      loses_workers(job, view);
-    }
-  });
+// A job that a fault stopped waits again; true if this one was.
+bool GangPolicy::was_stopped(const JobState& job, const View& view) {
+  const auto found = members_.find(job.id());
+  if (found == members_.end() || !found->second.runs || job.share > 0) {
+    return false;
+  }
+  set_running(found->second, false);
+  loses_workers(job, view);
+  return true;
 }
 
 void GangPolicy::start(JobId job, Decision& decision) {
@@ -94,10 +94,11 @@ Decision GangPolicy::on(const Event& event, const View& view) {
   } else if (const auto* completion = std::get_if<Completion>(&event)) {
     remove(*completion);
   } else if (std::holds_alternative<NodeChange>(event)) {
-    find_stopped(view);
+    view.jobs.for_each([&](const JobState& job) { was_stopped(job, view); });
   } else if (const auto* report = std::get_if<Measured>(&event)) {
-    if (members_.contains(report->job)) {
-      measured(view.jobs.at(report->job), view);
+    const JobState* job = view.jobs.find(report->job);
+    if (job != nullptr && members_.contains(job->id()) && !was_stopped(*job, view)) {
+      measured(*job, view);
     }
   } else if (std::holds_alternative<Tick>(event)) {
     timer_.held(view.now);

@@ -65,7 +65,7 @@ class GangPolicy : public Policy {
   void set_running(Member& member, bool runs);
   [[nodiscard]] Verdict judge(const JobState& job, const View& view);
   void remove(const Completion& completion);
-  void find_stopped(const View& view);
+  bool was_stopped(const JobState& job, const View& view);
 
   RoundTimer timer_;
   bool is_stale_ = true;

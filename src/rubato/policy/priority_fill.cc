@@ -1,7 +1,7 @@
 #include "rubato/policy/priority_fill.h"
 
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 namespace rubato {
 
@@ -55,7 +55,8 @@ class PriorityFill::Walk {
     return std::min(index, tail_.size() - 1);
   }
 
-  // True if a job of this rank finds its GPUs free when all running jobs ahead of it keep theirs.
+  // True if a job of this rank finds its GPUs free when all running jobs ahead of it keep theirs;
+  // false behind a running job that must stop, for what is behind it is then spoken for.
   bool fits(const Rank& rank, int workers) {
     const int missing = workers - (idle_ - taken_);
     if (missing <= 0) {
@@ -67,14 +68,6 @@ class PriorityFill::Walk {
     return rank < tail_[index_where_tail_holds(missing)].rank;
   }
 
-  // The first running job that no longer fits, given what was started.
-  std::optional<Rank> first_stop() {
-    if (taken_ <= idle_ || jobs_.running_.empty()) {
-      return std::nullopt;
-    }
-    return tail_[index_where_tail_holds(taken_ - idle_)].rank;
-  }
-
   void start(Head& head) {
     changes_.starts.push_back(head.next->job);
     ++head.next;
@@ -83,11 +76,9 @@ class PriorityFill::Walk {
   // Starts, in rank order, all who fit ahead of the first running job that must stop.
   void start_while_nobody_stops() {
     while (true) {
-      const std::optional<Rank> stop = first_stop();
       Head* best = nullptr;
       for (Head& head : heads_) {
-        if (head.next == head.end || (stop && *stop < *head.next) ||
-            (best != nullptr && *best->next < *head.next)) {
+        if (head.next == head.end || (best != nullptr && *best->next < *head.next)) {
           continue;
         }
         if (fits(*head.next, head.workers)) {

@@ -12,15 +12,19 @@ constexpr Duration kRounding{20};
 // A late plan is raised this much before it must be: room for the pauses of later changes of mind.
 constexpr Duration kLateMargin = std::chrono::seconds{20};
 
+// Time in [from, to) that rounds of others cost; a pause at `from` pays for a round at that moment.
+Duration stalled(const FillRequest& request, Instant from, Instant to, Duration pause) {
+  const Instant after = pause > Duration{} ? from : from - Duration{1};
+  return request.stalls == nullptr ? Duration{} : request.stalls->within(after, to);
+}
+
 // Time in [from, to) during which the job makes progress, given a pause at `from`.
 Duration usable(const FillRequest& request, Instant from, Instant to, Duration pause) {
   const Instant begin = std::max(from, request.ready) + pause;
   if (begin >= to) {
     return Duration{};
   }
-  const Duration stalled =
-      request.stalls == nullptr ? Duration{} : request.stalls->within(from, to);
-  return std::max(Duration{}, to - begin - stalled);
+  return std::max(Duration{}, to - begin - stalled(request, from, to, pause));
 }
 
 // The moment by which `needed` of progress time has passed; not after `to` by construction.
@@ -38,11 +42,21 @@ Instant end_of(const FillRequest& request, Instant from, Instant to, Duration pa
   return end;
 }
 
+// A job that pauses in its plan may have been stopped, or have been left what it had: unknown.
+constexpr int kUnknownShare = -1;
+constexpr int kWidestShare = 1 << 20;
+
+int after_gap(int before) { return before == 0 ? 0 : kUnknownShare; }
+
 // The pause before `workers` can go on, given how many there were.
 Duration pause_before(const FillRequest& request, int before, int workers) {
-  return workers == before || workers == 0 || request.costs == nullptr
-             ? Duration{}
-             : planned_pause(*request.costs, *request.job, before, workers);
+  if (workers == before || workers == 0 || request.costs == nullptr) {
+    return Duration{};
+  }
+  const auto pause = [&](int from) {
+    return planned_pause(*request.costs, *request.job, from, workers);
+  };
+  return before == kUnknownShare ? std::max(pause(0), pause(kWidestShare)) : pause(before);
 }
 
 // Adds a segment, joined to the last one if that goes on unchanged.
@@ -74,7 +88,7 @@ class Filler {
     const Duration pause = pause_before(request_, before_, point.workers);
     const Duration progress = usable(request_, from, to, pause);
     if (point.workers == 0 || progress <= Duration{}) {
-      before_ = 0;
+      before_ = after_gap(before_);
       return true;
     }
     before_ = point.workers;
@@ -177,7 +191,9 @@ std::optional<Plan> fill_late(const FillRequest& request, const Ledger& ledger,
     append(plan, each.from, std::min(each.to, *raise), each.low.workers);
     append(plan, std::max(each.from, *raise), each.to, each.high.workers);
   }
-  return completes(request, plan) ? std::optional(std::move(plan)) : std::nullopt;
+  FillRequest bare = request;
+  bare.reserve = Duration{};
+  return completes(bare, plan) ? std::optional(std::move(plan)) : std::nullopt;
 }
 
 }  // namespace
@@ -195,14 +211,21 @@ Duration planned_pause(const ResizeCost& costs, const Job& job, int from, int to
 }
 
 bool completes(const FillRequest& request, const Plan& plan) {
-  double left = request.work;
+  double fastest = 0;
+  for (const PlanSegment& segment : plan.segments) {
+    fastest = std::max(fastest, request.curve->speed(segment.workers) * request.speed_factor);
+  }
+  double left = request.work + to_seconds(request.reserve) * fastest;
   int before = request.share;
   Instant end = request.start;
+  FillRequest here = request;  // Its `ready` moves on: a pause may outlast its segment.
   for (const PlanSegment& segment : plan.segments) {
-    before = segment.from > end ? 0 : before;
+    before = segment.from > end ? after_gap(before) : before;
     const Duration pause = pause_before(request, before, segment.workers);
-    left -= to_seconds(usable(request, segment.from, segment.to, pause)) *
+    left -= to_seconds(usable(here, segment.from, segment.to, pause)) *
             request.curve->speed(segment.workers) * request.speed_factor;
+    here.ready = std::max(segment.from, here.ready) + pause +
+                 stalled(request, segment.from, segment.to, pause);
     before = segment.workers;
     end = segment.to;
   }

@@ -45,7 +45,8 @@ struct FillRequest {
 /// The plan at the lowest sufficient level, or nothing. With kNever as deadline the smallest level.
 [[nodiscard]] std::optional<Plan> fill(const FillRequest& request, const Ledger& ledger);
 
-/// True if a job that holds the workers of `plan` gets its work done, pauses included.
+/// True if a job that holds the workers of `plan` gets its work done, pauses included, with the
+/// reserve left over.
 [[nodiscard]] bool completes(const FillRequest& request, const Plan& plan);
 
 /// The pause a planner must allow for when a job goes from one share to another.

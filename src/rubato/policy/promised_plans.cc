@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <tuple>
 #include <utility>
 
 #include "rubato/base/check.h"
+#include "rubato/policy/urgency.h"
 
 namespace rubato {
 namespace {
@@ -41,11 +43,6 @@ bool ends_by(const JobState& job, Instant moment) {
 }
 
 }  // namespace
-
-Urgency urgency_of(const JobState& job) {
-  const bool waits_for_all = job.job_class == JobClass::BestEffort;
-  return {waits_for_all ? kNever : job.job.deadline, job.job.arrival, job.id()};
-}
 
 Duration round_grid(const View& view) {
   return view.costs.accounting() == Accounting::Artifact ? std::max(view.slot, kArtifactGrid)

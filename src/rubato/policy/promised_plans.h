@@ -3,7 +3,6 @@
 
 #include <map>
 #include <optional>
-#include <tuple>
 #include <vector>
 
 #include "rubato/core/ledger.h"
@@ -12,11 +11,6 @@
 #include "rubato/policy/view.h"
 
 namespace rubato {
-
-/// (deadline, arrival, id): the order of EDF, in which best-effort jobs are last.
-using Urgency = std::tuple<Instant, Instant, JobId>;
-
-[[nodiscard]] Urgency urgency_of(const JobState& job);
 
 /// What keeps a promise.
 struct Promise {

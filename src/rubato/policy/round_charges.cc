@@ -40,8 +40,10 @@ Duration RoundCharges::restarts(const ResizeCost& costs, std::size_t rounds_afte
   const long between = costs.rounds_between_restarts();
   const long last = rounds_ + static_cast<long>(rounds_after);
   const long restarts = last / between - rounds_ / between;
-  const Duration both = charge(costs, between) + charge(costs, between + 1);
-  return restarts * (both - 2 * ordinary(costs));
+  // Rounds after a restart; if every round is one there are none, and then this counts them twice.
+  const long after = (last - 1) / between - (rounds_ - 1) / between;
+  return restarts * (charge(costs, between) - ordinary(costs)) +
+         after * (charge(costs, between + 1) - ordinary(costs));
 }
 
 double RoundCharges::expected(Instant now, Duration window, Duration slot) const {

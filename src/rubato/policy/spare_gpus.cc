@@ -1,33 +1,69 @@
 #include "rubato/policy/spare_gpus.h"
 
 #include <algorithm>
-#include <queue>
-#include <tuple>
+#include <array>
+#include <cstddef>
+#include <functional>
 
 #include "rubato/base/check.h"
 
 namespace rubato {
 namespace {
 
-/// A possible next step of one contender; the cheapest is taken first.
-struct Step {
+/// A contender's place in some order; lower goes first. What is compared is copied out of the job:
+/// sorting through pointers into ten thousand jobs mostly waits for memory.
+struct Place {
   double cost = 0;
   Instant arrival{};
   JobId id{};
   std::size_t who = 0;
-  int to = 0;
+  int to = 0;  // Workers it would have.
 
-  friend bool operator>(const Step& left, const Step& right) {
-    return std::tuple(left.cost, left.arrival, left.id) >
-           std::tuple(right.cost, right.arrival, right.id);
+  friend bool operator<(const Place& left, const Place& right) {
+    if (left.cost != right.cost) {
+      return left.cost < right.cost;
+    }
+    return left.arrival != right.arrival ? left.arrival < right.arrival : left.id < right.id;
   }
 };
 
-using Steps = std::priority_queue<Step, std::vector<Step>, std::greater<>>;
+/// Remembers what steps cost: jobs are many, kinds of jobs and sizes few.
+class StepCosts {
+ public:
+  double of(const ScalingCurve& curve, int from, int to) {
+    const std::size_t kind = std::hash<const ScalingCurve*>{}(&curve) / alignof(ScalingCurve);
+    const auto sizes = static_cast<std::size_t>(from) * 31 + static_cast<std::size_t>(to);
+    Known& known = known_[(kind * 131 + sizes) % known_.size()];
+    if (known.curve != &curve || known.from != from || known.to != to) {
+      known = Known{.curve = &curve, .from = from, .to = to, .cost = step_cost(curve, from, to)};
+    }
+    return known.cost;
+  }
+
+ private:
+  struct Known {
+    const ScalingCurve* curve = nullptr;
+    int from = 0;
+    int to = 0;
+    double cost = 0;
+  };
+  std::array<Known, 1024> known_{};
+};
+
+Place place_of(const std::vector<Contender>& contenders, std::size_t who, double cost, int to) {
+  const Contender& each = contenders[who];
+  return Place{.cost = cost, .arrival = each.arrival, .id = each.id, .who = who, .to = to};
+}
+
+bool is_before(const Place& left, const Place& right) { return left < right; }
+bool is_behind(const Place& left, const Place& right) { return right < left; }
 
 // Promised shares first: the ledger made sure that they fit.
 int give_floors(std::vector<Contender>& contenders, int free) {
   for (Contender& each : contenders) {
+    each.share = each.state->share;
+    each.arrival = each.state->job.arrival;
+    each.id = each.state->id();
     each.workers = each.floor;
     free -= each.floor;
   }
@@ -37,83 +73,138 @@ int give_floors(std::vector<Contender>& contenders, int free) {
 
 // One smallest share for each job that has nothing, in turn.
 int give_starts(std::vector<Contender>& contenders, int free, const SpareRules& rules) {
-  std::vector<Contender*> waiting;
-  for (Contender& each : contenders) {
+  std::vector<Place> waiting;
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    const Contender& each = contenders[i];
     if (each.floor == 0) {
-      waiting.push_back(&each);
+      waiting.push_back(place_of(contenders, i, each.turn, each.curve->smallest().workers));
     }
   }
-  std::ranges::sort(waiting, {}, [](const Contender* each) {
-    return std::tuple(each->turn, each->state->job.arrival, each->state->id());
-  });
-  for (Contender* each : waiting) {
+  std::ranges::sort(waiting, is_before);
+  for (const Place& place : waiting) {
     if (free == 0) {
       break;
     }
-    const int least = each->curve->smallest().workers;
-    const bool runs = each->state->share > 0;  // Whether it may shrink is asked in keep_sizes.
-    if (least <= free && (runs || (rules.pays(*each, least) && rules.survives(*each, least)))) {
-      each->workers = least;
+    Contender& each = contenders[place.who];
+    const int least = place.to;
+    const bool runs = each.share > 0;  // Whether it may shrink is asked in keep_sizes.
+    if (least <= free && (runs || (rules.pays(each, least) && rules.survives(each, least)))) {
+      each.workers = least;
       free -= least;
     }
   }
   return free;
 }
 
-// Jobs that have more than that keep it as far as it fits, best use first.
-int keep_sizes(std::vector<Contender>& contenders, int free, const SpareRules& rules) {
-  std::vector<std::pair<double, Contender*>> larger;
-  for (Contender& each : contenders) {
-    if (each.workers > 0 && each.state->share > each.workers) {
-      larger.emplace_back(step_cost(*each.curve, each.workers, each.state->share), &each);
+// True if the job runs on more than it was given so far.
+bool is_larger(const Contender& each) {
+  return each.workers > 0 && each.share > each.workers;
+}
+
+// The last ones in order who want `missing` GPUs or more between them, first to last. They are few
+// as a rule: everyone else is only compared with the first of them.
+std::vector<Place> last_wanting(const std::vector<Contender>& contenders, int missing,
+                                StepCosts& costs) {
+  std::vector<Place> last;  // A heap with the first in order on top.
+  const auto want = [&](const Place& place) { return place.to - contenders[place.who].workers; };
+  int wanted = 0;
+  for (std::size_t i = 0; i < contenders.size() && missing > 0; ++i) {
+    const Contender& each = contenders[i];
+    if (!is_larger(each)) {
+      continue;
+    }
+    const double cost = costs.of(*each.curve, each.workers, each.share);
+    if (wanted >= missing && cost < last.front().cost) {
+      continue;
+    }
+    const Place here = place_of(contenders, i, cost, each.share);
+    last.push_back(here);
+    std::ranges::push_heap(last, is_behind);
+    wanted += want(here);
+    while (wanted - want(last.front()) >= missing) {
+      wanted -= want(last.front());
+      std::ranges::pop_heap(last, is_behind);
+      last.pop_back();
     }
   }
-  std::ranges::sort(larger, {}, [](const auto& each) {
-    return std::tuple(each.first, each.second->state->job.arrival, each.second->state->id());
-  });
-  for (const auto& [cost, each] : larger) {
-    const int share = each->state->share;
-    const int given = each->workers;
-    const int within = each->curve->best_within(std::min(share, given + free)).workers;
-    const bool bears = within == share || within == each->floor || rules.survives(*each, within);
-    each->workers = bears ? within : each->floor;
-    free += given - each->workers;
+  std::ranges::sort(last, is_before);
+  return last;
+}
+
+// Jobs that have more than that keep it as far as it fits, best use first.
+int keep_sizes(std::vector<Contender>& contenders, int free, const SpareRules& rules,
+               StepCosts& costs) {
+  int wanted = 0;
+  bool all_usable = true;
+  for (const Contender& each : contenders) {
+    if (is_larger(each)) {
+      wanted += each.share - each.workers;
+      all_usable &= each.curve->best_within(each.share).workers == each.share;
+    }
+  }
+  const std::vector<Place> last =
+      last_wanting(contenders, all_usable ? wanted - free : wanted, costs);
+  std::vector<int> given_to_last;
+  for (const Place& place : last) {
+    given_to_last.push_back(contenders[place.who].workers);
+  }
+  for (Contender& each : contenders) {
+    if (is_larger(each)) {
+      free -= each.share - each.workers;
+      each.workers = each.share;
+    }
+  }
+  for (std::size_t i = 0; i < last.size(); ++i) {
+    contenders[last[i].who].workers = given_to_last[i];
+    free += last[i].to - given_to_last[i];
+  }
+  for (const Place& place : last) {
+    Contender& each = contenders[place.who];
+    const int given = each.workers;
+    const int within = each.curve->best_within(std::min(place.to, given + free)).workers;
+    const bool bears =
+        within == place.to || within == each.floor || rules.survives(each, within);
+    each.workers = bears ? within : each.floor;
+    free += given - each.workers;
   }
   return free;
 }
 
-void push_next(const std::vector<Contender>& contenders, std::size_t who, int above, Steps& steps) {
+// Adds the contender's next step, unless it is too wide for what is free: that only gets less.
+bool add_step(const std::vector<Contender>& contenders, std::size_t who, int free,
+              StepCosts& costs, std::vector<Place>& steps) {
   const Contender& each = contenders[who];
-  const ScalingPoint next = each.curve->next_above(above);
-  if (next.workers > 0) {
-    steps.push(Step{.cost = step_cost(*each.curve, each.workers, next.workers),
-                    .arrival = each.state->job.arrival,
-                    .id = each.state->id(),
-                    .who = who,
-                    .to = next.workers});
+  const ScalingPoint next = each.curve->next_above(each.workers);
+  if (next.workers == 0 || next.workers - each.workers > free) {
+    return false;
   }
+  steps.push_back(place_of(contenders, who, costs.of(*each.curve, each.workers, next.workers),
+                           next.workers));
+  return true;
 }
 
 // The rest goes one step at a time to whoever wastes the least of it.
-void give_steps(std::vector<Contender>& contenders, int free, const SpareRules& rules) {
-  Steps steps;
+void give_steps(std::vector<Contender>& contenders, int free, const SpareRules& rules,
+                StepCosts& costs) {
+  std::vector<Place> steps;
   for (std::size_t i = 0; i < contenders.size() && free > 0; ++i) {
     if (contenders[i].workers > 0) {
-      push_next(contenders, i, contenders[i].workers, steps);
+      add_step(contenders, i, free, costs, steps);
     }
   }
+  std::ranges::make_heap(steps, is_behind);
   while (free > 0 && !steps.empty()) {
-    const Step step = steps.top();
-    steps.pop();
+    std::ranges::pop_heap(steps, is_behind);
+    const Place step = steps.back();
+    steps.pop_back();
     Contender& each = contenders[step.who];
     const int more = step.to - each.workers;
-    if (more > free) {
-      continue;
-    }
-    if (rules.pays(each, step.to) && rules.survives(each, step.to)) {
+    if (more <= free && rules.pays(each, step.to) && rules.survives(each, step.to)) {
       each.workers = step.to;
       free -= more;
-      push_next(contenders, step.who, step.to, steps);
+      if (add_step(contenders, step.who, free, costs, steps)) {
+        std::ranges::push_heap(steps, is_behind);
+      }
     }
   }
 }
@@ -131,8 +222,9 @@ double step_cost(const ScalingCurve& curve, int from, int to) {
 void share_out(std::vector<Contender>& contenders, int gpus, const SpareRules& rules) {
   int free = give_floors(contenders, gpus);
   free = give_starts(contenders, free, rules);
-  free = keep_sizes(contenders, free, rules);
-  give_steps(contenders, free, rules);
+  StepCosts costs;
+  free = keep_sizes(contenders, free, rules, costs);
+  give_steps(contenders, free, rules, costs);
 }
 
 }  // namespace rubato

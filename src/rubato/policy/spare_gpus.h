@@ -23,6 +23,11 @@ struct Contender {
   int floor = 0;    // Promised now; given before anything is shared out.
   int turn = 0;     // Among jobs with no floor: lower turns start first.
   int workers = 0;  // Result.
+
+  // Of the state; share_out() copies them, since jobs lie scattered in memory and are asked often.
+  int share = 0;
+  Instant arrival{};
+  JobId id{};
 };
 
 struct SpareRules {

@@ -109,6 +109,17 @@ TEST(Srtf, ReordersAfterAMeasurement) {
   EXPECT_EQ(scene.finish(1), 30);
 }
 
+TEST(Srtf, KeepsTheOrderAfterAMeasurementThatChangesLittle) {
+  Scene scene(srtf, {.cluster = "1x1"});
+  scene.submit({linear_job(1, 0, 1, 10), linear_job(2, 1, 1, 12)});
+
+  scene.run_until(2);
+  scene.measure(1, 0.8);  // 8 steps left take 10 s.
+  scene.run();
+
+  EXPECT_EQ(scene.finish(1), 12);
+}
+
 TEST(Srtf, ContinuesFromASavedState) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     SceneOptions options{.cluster = "2x4", .slot_seconds = 2, .accounting = Accounting::Physical};

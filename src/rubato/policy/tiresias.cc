@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -298,24 +299,18 @@ void Tiresias::fill(std::size_t pool, const View& view, Decision& decision) {
     stop(job, decision);
   }
   send_to_front(changes.stops, view);
-  // Who starts, and who fell and still runs, joins the end of the running, in the order of the
-  // line.
-  std::vector<std::pair<std::int64_t, JobId>> joiners;
+  // Who starts, and behind them who fell and still runs, joins the end of the running.
+  std::vector<JobId> joiners = changes.starts;
   for (const JobId job : changes.starts) {
     start(job, decision);
-    joiners.emplace_back(standings_.at(job).rank, job);
   }
-  for (const JobId job : fallen_) {
-    if (gang(job).pool == PoolId{pool} && is_running(job)) {
-      joiners.emplace_back(standings_.at(job).rank, job);
-    }
-  }
-  std::ranges::sort(joiners);
-  for (const auto& [rank, id] : joiners) {
+  std::ranges::copy_if(fallen_, std::back_inserter(joiners), [&](JobId job) {
+    return gang(job).pool == PoolId{pool} && is_running(job);
+  });
+  for (const JobId id : joiners) {
     const JobState& job = view.jobs.at(id);
-    rank_as(job,
-            options_.gittins ? last_in(queue_of(rank), job, view)
-                             : rank_value(queue_of(rank), false, ++back_),
+    const std::size_t queue = queue_of(standings_.at(id).rank);
+    rank_as(job, options_.gittins ? last_in(queue, job, view) : rank_value(queue, false, ++back_),
             view);
     expect_change(id, threshold_reached_at(job, view));
   }

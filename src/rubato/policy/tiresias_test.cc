@@ -92,6 +92,16 @@ TEST(Tiresias, DoesNotCountPausesAsService) {
   EXPECT_EQ(scene.share(2), 1);
 }
 
+TEST(Tiresias, LooksAgainWhenAPauseHasDelayedAFall) {
+  Scene scene(tiresias("thresholds=2,falls=prompt"),
+              {.cluster = "1x1", .accounting = Accounting::Physical});
+  scene.submit(linear_job(1, 0, 1, 30));
+
+  scene.run_until(6);
+
+  EXPECT_EQ(scene.rounds(), 3);  // At 0, at 2 in vain, at 3.904 + 2.
+}
+
 TEST(Tiresias, FallsOneQueueAtARoundUnlessToldOtherwise) {
   const auto narrow_job_runs = [](std::string_view options) {
     Scene scene(tiresias(options), {.cluster = "1x8", .slot_seconds = 10});

@@ -127,10 +127,12 @@ SpeedId SpeedBook::resolve(const Job& job) {
   if (known != kinds_.end()) {
     return known->second;
   }
-  const bool measured = std::ranges::any_of(
+  const auto known_pool = std::ranges::find_if(
       topology_.pools(), [&](const Pool& pool) { return rows_for(job, pool) != nullptr; });
+  const bool measured = known_pool != topology_.pools().end();
   Entry entry{.label = job.model.empty() ? "unnamed" : fmt::format("{}/{}", job.model, job.batch),
-              .provenance = measured ? Provenance::Measured : Provenance::Assumed};
+              .provenance =
+                  measured ? rows_for(job, *known_pool)->front().provenance : Provenance::Assumed};
   const std::vector<SpeedRow> assumed = assumed_rows();
   for (const Pool& pool : topology_.pools()) {
     const bool permitted = job.gpu_type.empty() || job.gpu_type == pool.gpu_type;

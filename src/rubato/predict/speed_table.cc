@@ -171,7 +171,8 @@ std::vector<SpeedRow> sample_speeds() {
                               .model = std::string(shape.model),
                               .batch = shape.batch,
                               .gpus = gpus,
-                              .speed = shape.single * n / slowdown});
+                              .speed = shape.single * n / slowdown,
+                              .provenance = Provenance::Modelled});
     }
   }
   return rows;

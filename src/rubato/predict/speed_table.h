@@ -14,7 +14,8 @@ namespace rubato {
 [[nodiscard]] Result<std::vector<SpeedRow>> parse_speeds(std::string_view text,
                                                          std::string_view file);
 
-/// A small made-up table for the demo and for generated traces, so that neither needs a download.
+/// A small table from a formula, for the demo and for generated traces, so that neither needs a
+/// download.
 [[nodiscard]] std::vector<SpeedRow> sample_speeds();
 
 }  // namespace rubato

@@ -1,0 +1,170 @@
+#include "rubato/cli/profiles_dir.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "rubato/cli/trace_file.h"
+
+namespace rubato {
+namespace {
+
+/// A folder with one application, net: 1 s a step for 10 samples on one GPU; 100 steps at batch 20.
+class WithProfiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::temp_directory_path() /
+              ("rubato-" + std::to_string(getpid()) + "-" + info->name());
+    write("net/placements.csv", "placement,local_bsz,step_time,sync_time\n1,10,1,0\n2,10,1.25,0\n");
+    write("net/scalability.csv",
+          "num_nodes,num_replicas,local_bsz,step_time,sync_time\n2,4,5,1,0.5\n");
+    write("net/validation-20.csv", "progress,iteration,metric\n50,40,1\n150,100,2\n");
+    write("philly.csv", "not a profile");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void write(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name) << text;
+  }
+
+  [[nodiscard]] Result<ProfiledJobs> profiled(std::vector<Job> jobs,
+                                              std::string_view cluster = "2x4") const {
+    return with_profiles(std::move(jobs), folder_.string(), *Topology::parse(cluster));
+  }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(WithProfiles, GivesAJobWithoutWorkTheStepsOfItsCurve) {
+  const auto result = profiled({Job{.model = "net", .batch = 20}});
+
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result->jobs[0].work, 100);
+  EXPECT_TRUE(result->notes.empty());
+}
+
+TEST_F(WithProfiles, LeavesWorkAndDurationOfTheTraceAlone) {
+  const auto result = profiled({Job{.work = 7, .model = "net", .batch = 20},
+                                Job{.model = "net", .batch = 20, .duration = from_seconds(60)},
+                                Job{.name = "plain"}});
+
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result->jobs[0].work, 7);
+  EXPECT_EQ(result->jobs[1].work, 0);
+  EXPECT_EQ(result->jobs[2].work, 0);
+}
+
+TEST_F(WithProfiles, SaysWhenTheCurveOfAnotherBatchWasUsed) {
+  const auto result = profiled({Job{.model = "net", .batch = 10}, Job{.model = "net", .batch = 10},
+                                Job{.model = "net", .batch = 40}});
+
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result->jobs[1].work, 200);
+  EXPECT_EQ(result->jobs[2].work, 100);
+  ASSERT_EQ(result->notes.size(), 2U);
+  EXPECT_EQ(
+      result->notes[0],
+      "net/10: no training curve of this batch; 200 steps, after batch 20 and as many samples");
+  EXPECT_EQ(result->notes[1],
+            "net/40: no training curve of this batch; 100 steps, after batch 20 and as many steps");
+}
+
+TEST_F(WithProfiles, AddsTheSpeedsOfEachKindOnceAndOfTheClustersType) {
+  const auto result =
+      profiled({Job{.model = "net", .batch = 20}, Job{.model = "net", .batch = 20}}, "2x4:T4");
+
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  ASSERT_EQ(result->rows.size(), 5U);  // One GPU, two in a node, four at each of three spans.
+  EXPECT_EQ(result->rows[0].gpu_type, "T4");
+  EXPECT_EQ(result->rows[0].speed, 0.5);  // Two passes of ten.
+  EXPECT_EQ(result->rows[1].speed, 0.8);
+  EXPECT_EQ(result->rows[4].gpus, 4);
+}
+
+TEST_F(WithProfiles, NamesAnApplicationWithoutProfileAndTheNearestSpelling) {
+  const auto result = profiled({Job{.name = "a-1", .model = "nett", .batch = 20}});
+  const auto outside = profiled({Job{.name = "a-2", .model = "../x", .batch = 20}});
+
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::BadInput);
+  EXPECT_EQ(result.error().message, "job 'a-1': application 'nett' has no profile in " +
+                                        folder_.string() + "; did you mean 'net'?");
+  EXPECT_FALSE(outside.ok());
+}
+
+TEST_F(WithProfiles, RefusesABatchThatFitsNoMeasurement) {
+  EXPECT_EQ(profiled({Job{.name = "tiny", .model = "net", .batch = 9}}).error().message,
+            "job 'tiny': batch 9 is below the smallest local batch measured for 'net', 5");
+  EXPECT_EQ(profiled({Job{.name = "none", .model = "net"}}).error().message,
+            "job 'none': batch 0 is below the smallest local batch measured for 'net', 5");
+}
+
+TEST_F(WithProfiles, FailsOnFilesThatAreMissingOrMalformed) {
+  write("bare/validation-20.csv", "progress,iteration\n1,1\n");
+  write("odd/placements.csv", "placement,local_bsz,step_time,sync_time\n1,10,fast,0\n");
+  write("new/placements.csv", "placement,local_bsz,step_time,sync_time\n1,10,1,0\n");
+  const auto message = [&](const char* model) {
+    return profiled({Job{.name = "j", .model = model, .batch = 20}}).error().message;
+  };
+
+  EXPECT_EQ(message("bare"),
+            path("bare/placements.csv") + ": cannot be read: No such file or directory");
+  EXPECT_EQ(message("odd"), path("odd/placements.csv") +
+                                ":2: step_time: 'fast' is not a positive number of seconds");
+  EXPECT_EQ(message("new"), "job 'j' has neither work nor duration, and " + path("new") +
+                                " has no validation-<batch>.csv");
+}
+
+TEST_F(WithProfiles, FailsOnAFolderThatIsNotThere) {
+  const auto missing = with_profiles({}, path("none"), *Topology::parse("1x1"));
+  const auto file = with_profiles({}, path("philly.csv"), *Topology::parse("1x1"));
+
+  EXPECT_EQ(missing.error().code, ErrorCode::Io);
+  EXPECT_EQ(missing.error().message, path("none") + ": cannot be read: No such file or directory");
+  EXPECT_EQ(file.error().message, path("philly.csv") + ": cannot be read: Not a directory");
+}
+
+TEST_F(WithProfiles, RefusesAClusterOfSeveralTypes) {
+  EXPECT_EQ(profiled({}, "1x4:T4+1x4:V100").error().message,
+            "--profiles holds for one GPU type; the cluster has 'T4' and 'V100'");
+}
+
+TEST(Preferring, DropsOtherRowsOfTheSameKind) {
+  const auto rows = preferring({SpeedRow{.model = "a", .batch = 1, .speed = 2}},
+                               {SpeedRow{.model = "a", .batch = 1, .speed = 9},
+                                SpeedRow{.model = "a", .batch = 2, .speed = 3}});
+
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].speed, 2);
+  EXPECT_EQ(rows[1].speed, 3);
+}
+
+// The public data lies beside the repository on developers' machines only.
+TEST(PublicProfiles, GiveEveryJobOfAWorkloadWorkAndSpeed) {
+  const std::filesystem::path data = "../shared/data/pollux";
+  if (!std::filesystem::exists(data / "traces")) {
+    GTEST_SKIP() << "no public data beside the repository";
+  }
+  std::vector<Diagnostic> diagnostics;
+  auto jobs = load_trace(data / "workloads/workload-1.csv", "pollux", diagnostics);
+  ASSERT_TRUE(jobs.ok());
+
+  const auto result = with_profiles(*jobs, data / "traces", *Topology::parse("16x4"));
+
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_TRUE(result->notes.empty());
+  for (const Job& job : result->jobs) {
+    EXPECT_GT(job.work, 0) << job.name;
+  }
+  EXPECT_EQ(result->jobs[0].work, 3178);  // cifar10 at batch 2048.
+}
+
+}  // namespace
+}  // namespace rubato
