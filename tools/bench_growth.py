@@ -6,6 +6,10 @@ subject (`Decision/elasticflow`) and sizes (`jobs`, `gpus`). For each size, the 
 differ in that size alone form a group; the growth exponent of a group is the slope of log(time)
 against log(size), by least squares. 1 means linear, 2 quadratic.
 
+A second table gives times as multiples of those of the baseline, `fifo`, at the same sizes in the
+same run: machines differ, ratios hardly. Fails if a benchmark reported an error, such as a crossed
+limit.
+
 Usage: bench_growth.py FILE
 """
 
@@ -18,6 +22,7 @@ NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 # Parts that Google Benchmark itself appends to a name.
 APPENDED = {"real_time", "process_time", "manual_time"}
 APPENDED_KEYS = {"iterations", "repeats", "min_time", "min_warmup_time", "threads"}
+BASELINE = "fifo"
 
 
 def parse_name(name):
@@ -86,6 +91,47 @@ def duration(nanoseconds):
     return f"{nanoseconds:.3g} ns"
 
 
+def ratios(report):
+    """Returns rows (subject, sizes, time, time over the baseline's), sorted."""
+    found = {}
+    for name, time in times(report).items():
+        subject, sizes = parse_name(name)
+        found[subject, tuple(sorted(sizes.items()))] = time
+    rows = []
+    for (subject, sizes), time in sorted(found.items()):
+        group, _, member = subject.rpartition("/")
+        base = found.get((f"{group}/{BASELINE}", sizes), 0)
+        if member != BASELINE and base > 0:
+            rows.append((subject, sizes, time, time / base))
+    return rows
+
+
+def errors(report):
+    """Returns "name: message" of each benchmark that reported an error."""
+    return [
+        f"{row['name']}: {row.get('error_message', 'failed')}"
+        for row in report["benchmarks"]
+        if row.get("error_occurred")
+    ]
+
+
+def aligned(lines):
+    """Rows of cells as text with straight columns."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines
+    )
+
+
+def ratio_table(rows):
+    """The rows of ratios() as text."""
+    lines = [("benchmark", "sizes", "time", f"times {BASELINE}")]
+    for subject, sizes, time, ratio in rows:
+        text = " ".join(f"{name}={value}" for name, value in sizes) or "-"
+        lines.append((subject, text, duration(time), f"{ratio:.1f}"))
+    return aligned(lines)
+
+
 def table(rows):
     """The rows as aligned text."""
     lines = [("benchmark", "grows with", "fixed", "points", "from", "to", "exponent", "r2")]
@@ -103,10 +149,7 @@ def table(rows):
                 f"{r2:.3f}",
             )
         )
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines
-    )
+    return aligned(lines)
 
 
 def main(arguments):
@@ -114,9 +157,14 @@ def main(arguments):
         print(__doc__.strip().splitlines()[-1], file=sys.stderr)
         return 64
     with open(arguments[0], encoding="utf-8") as file:
-        rows = growth(json.load(file))
+        report = json.load(file)
+    rows = growth(report)
     print(table(rows) if rows else "no benchmark was run at two sizes or more")
-    return 0
+    if compared := ratios(report):
+        print(f"\n{ratio_table(compared)}")
+    for error in (failed := errors(report)):
+        print(f"error: {error}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -241,6 +241,22 @@ class GrowthTest(unittest.TestCase):
     def test_has_nothing_to_say_about_one_size(self):
         self.assertEqual(bench_growth.growth({"benchmarks": [self.row("D/jobs:1", 1.0)]}), [])
 
+    def test_compares_with_the_baseline_at_the_same_sizes(self):
+        rows = [
+            self.row("D/fifo/jobs:1", 2.0),
+            self.row("D/afs/jobs:1", 6.0),
+            self.row("D/afs/jobs:9", 1.0),
+        ]
+
+        found = bench_growth.ratios({"benchmarks": rows})
+
+        self.assertEqual(found, [("D/afs", (("jobs", 1),), 6000.0, 3.0)])
+
+    def test_names_the_benchmarks_that_crossed_a_limit(self):
+        row = self.row("D/jobs:1", 1.0, error_occurred=True, error_message="too slow")
+
+        self.assertEqual(bench_growth.errors({"benchmarks": [row]}), ["D/jobs:1: too slow"])
+
 
 if __name__ == "__main__":
     unittest.main()

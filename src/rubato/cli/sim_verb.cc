@@ -27,8 +27,7 @@ namespace rubato {
 namespace {
 
 constexpr int kSeedsMax = 1'000;
-constexpr std::size_t kNotesMax =
-    12;  // Lines on where speeds and work come from; more are counted.
+constexpr std::size_t kNotesMax = 12;  // Lines on speeds and work; more are counted.
 
 /// What all traces of one call have in common.
 struct Setup {

@@ -34,9 +34,14 @@ class JobTable {
   /// In rising id order; `visit` may not insert or erase.
   template <typename Visit>
   void for_each(Visit visit) const {
-    for (const Entry& entry : order_) {
-      if (entry.state != nullptr) {
-        visit(static_cast<const JobState&>(*entry.state));
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      if (i + kAhead < order_.size() && order_[i + kAhead].state != nullptr) {
+        __builtin_prefetch(&order_[i + kAhead].state->job);
+        __builtin_prefetch(&order_[i + kAhead].state->job.arrival);
+        __builtin_prefetch(&order_[i + kAhead].state->share);
+      }
+      if (order_[i].state != nullptr) {
+        visit(static_cast<const JobState&>(*order_[i].state));
       }
     }
   }
@@ -46,6 +51,8 @@ class JobTable {
     JobId id{};
     JobState* state = nullptr;  // Null once erased; swept out when half of the entries are.
   };
+
+  static constexpr std::size_t kAhead = 8;  // Jobs a walk fetches ahead: they lie scattered.
 
   void sweep();
 

@@ -25,8 +25,8 @@ struct ScalingPoint {
 
 /// The worker counts worth using, rising in workers and in speed; the last one is the peak.
 ///
-/// Points that are not faster than every smaller count are dropped when the curve is built, so a
-/// policy that walks the points can never pass the peak.
+/// A count that is not faster than every smaller one is not among the points, so a policy that
+/// walks them can never pass the peak. Its speed is known all the same, for jobs that insist on it.
 class ScalingCurve {
  public:
   ScalingCurve() = default;
@@ -38,8 +38,9 @@ class ScalingCurve {
   [[nodiscard]] const ScalingPoint& smallest() const { return points_.front(); }
   [[nodiscard]] const ScalingPoint& peak() const { return points_.back(); }
 
-  /// Speed at any count. Between points the chord, below the first one its proportional part,
-  /// beyond the peak the peak's speed: no value here promises rising returns nobody measured.
+  /// Speed at any count: as measured, between two measurements the chord, below the first its
+  /// proportional part, beyond the last no more than that: nothing promises returns nobody
+  /// measured.
   [[nodiscard]] double speed(int workers) const;
 
   /// The fastest point with at most this many workers; {0, 0} if there is none.
@@ -52,6 +53,7 @@ class ScalingCurve {
   friend bool operator==(const ScalingCurve&, const ScalingCurve&) = default;
 
  private:
+  std::vector<ScalingPoint> measured_;  // Rising in workers.
   std::vector<ScalingPoint> points_;
 };
 

@@ -51,6 +51,16 @@ TEST(ScalingCurve, SortsAroundAnyNumberOfPointsThatAreNotNumbers) {
   EXPECT_EQ(ScalingCurve(points).points().size(), 200U);
 }
 
+TEST(ScalingCurve, KnowsTheSpeedOfCountsThatAreNotWorthUsing) {
+  const ScalingCurve curve({{1, 2.0}, {2, 1.5}, {4, 3.0}, {8, 2.5}});
+
+  EXPECT_EQ(curve.points().size(), 2U);
+  EXPECT_DOUBLE_EQ(curve.speed(2), 1.5);
+  EXPECT_DOUBLE_EQ(curve.speed(3), 2.25);
+  EXPECT_DOUBLE_EQ(curve.speed(8), 2.5);
+  EXPECT_DOUBLE_EQ(curve.speed(16), 2.5);
+}
+
 TEST(ScalingCurve, ReadsSpeedsBetweenBelowAndBeyondThePoints) {
   const ScalingCurve curve(Points{{2, 2}, {4, 3}});
 
@@ -62,7 +72,7 @@ TEST(ScalingCurve, ReadsSpeedsBetweenBelowAndBeyondThePoints) {
   EXPECT_DOUBLE_EQ(curve.speed(-1), 0);
 }
 
-TEST(ScalingCurve, NeverGetsSlowerWithMoreWorkers) {
+TEST(ScalingCurve, NeverOffersMoreWorkersForLessSpeed) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     Random random(seed);
     Points points;
@@ -71,8 +81,10 @@ TEST(ScalingCurve, NeverGetsSlowerWithMoreWorkers) {
     }
     const ScalingCurve curve(points);
     for (int workers = 0; workers < 50; ++workers) {
-      ASSERT_LE(curve.speed(workers), curve.speed(workers + 1)) << "seed " << seed;
-      ASSERT_LE(curve.best_within(workers).speed, curve.speed(workers)) << "seed " << seed;
+      const ScalingPoint best = curve.best_within(workers);
+      ASSERT_LE(best.speed, curve.best_within(workers + 1).speed) << "seed " << seed;
+      ASSERT_DOUBLE_EQ(best.speed, curve.speed(best.workers)) << "seed " << seed;
+      ASSERT_LE(curve.speed(workers), curve.empty() ? 0 : curve.peak().speed) << "seed " << seed;
     }
   }
 }

@@ -1,6 +1,8 @@
 #include <algorithm>
-#include <type_traits>
+#include <cmath>
 #include <variant>
+
+#include <fmt/core.h>
 
 #include "rubato/base/check.h"
 #include "rubato/engine/state.h"
@@ -24,54 +26,91 @@ std::vector<JobId> jobs_on(const EngineState& state, const Node& node) {
   return hit;
 }
 
-void absorb_node(EngineState& state, Placer& placer, const NodeChange& change, Commands& commands) {
-  if (state.node_up[change.node.value] == change.up) {
-    return;
-  }
-  const Node& node = state.topology.node(change.node);
-  if (!change.up) {
-    for (const JobId id : jobs_on(state, node)) {
-      JobState& job = state.jobs.at(id);
-      suspend(state, placer, job, commands);
-      job.reason = Reason::NodesDown;
+/// Takes in one event; each call answers whether it was news.
+struct Absorber {
+  EngineState& state;
+  Placer& placer;
+  Commands& commands;
+
+  bool operator()(const Completion& completion) const {
+    JobState* job = state.jobs.find(completion.job);
+    if (job == nullptr) {
+      return false;  // Cancelled twice, or cancelled while it finished.
     }
+    if (job->share > 0) {
+      state.used[job->pool().value] -= job->share;
+      placer.release(job->id());
+    }
+    state.jobs.erase(completion.job);
+    return true;
   }
-  state.node_up[change.node.value] = change.up;
-  state.capacity[node.pool.value] += change.up ? node.gpus : -node.gpus;
-  placer.set_node(change.node, change.up);
-}
 
-// A report corrects what we believed; a job that lost a worker starts anew from what it has done.
-void absorb_report(EngineState& state, Placer& placer, const Measured& report, Commands& commands) {
-  JobState* job = state.jobs.find(report.job);
-  if (job == nullptr || job->share == 0) {
-    return;  // It finished or was stopped while the report was under way.
+  bool operator()(const NodeChange& change) const {
+    if (change.node.value >= state.node_up.size()) {
+      commands.emplace_back(Alarm{fmt::format("node {} is unknown", change.node.value)});
+      return false;
+    }
+    if (state.node_up[change.node.value] == change.up) {
+      return false;
+    }
+    const Node& node = state.topology.node(change.node);
+    if (!change.up) {
+      for (const JobId id : jobs_on(state, node)) {
+        JobState& job = state.jobs.at(id);
+        suspend(state, placer, job, commands);
+        job.reason = Reason::NodesDown;
+      }
+    }
+    state.node_up[change.node.value] = change.up;
+    state.capacity[node.pool.value] += change.up ? node.gpus : -node.gpus;
+    placer.set_node(change.node, change.up);
+    return true;
   }
-  job->progress.advance(state.now);
-  job->progress.done = report.done;
-  if (report.workers < job->share) {
-    suspend(state, placer, *job, commands);
-    return;
-  }
-  if (report.speed > 0) {
-    const double known = state.speeds.speed(job->speed, job->pool(), job->share,
-                                            state.topology.span_of(job->placement));
-    job->speed_factor = known > 0 ? report.speed / known : 1;
-    job->progress.speed = report.speed;
-  }
-}
 
-void absorb_completion(EngineState& state, Placer& placer, const Completion& completion) {
-  JobState* job = state.jobs.find(completion.job);
-  if (job == nullptr) {
-    return;  // Cancelled twice, or cancelled while it finished.
+  // A report corrects what we believed; a job that lost a worker starts anew from what it has done.
+  bool operator()(const Measured& report) const {
+    JobState* job = state.jobs.find(report.job);
+    if (job == nullptr || job->share == 0 || !std::isfinite(report.done)) {
+      return false;  // It finished or was stopped while the report was under way, or is nonsense.
+    }
+    job->progress.advance(state.now);
+    job->progress.done = std::max(0.0, report.done);
+    if (report.workers < job->share) {
+      suspend(state, placer, *job, commands);
+    } else if (report.workers == job->share && report.speed > 0 && std::isfinite(report.speed)) {
+      take_speed(*job, report.speed);
+    }  // With more workers than it has, it speaks of the time before it shrank.
+    return true;
   }
-  if (job->share > 0) {
-    state.used[job->pool().value] -= job->share;
-    placer.release(job->id());
+
+  bool operator()(const Reply& reply) const { return state.jobs.find(reply.job) != nullptr; }
+
+  bool operator()(const Arrival& arrival) const {
+    if (state.jobs.find(arrival.job.id) != nullptr) {
+      commands.emplace_back(Alarm{fmt::format("job {} arrived twice", arrival.job.id.value)});
+      return false;
+    }
+    JobState& job = state.jobs.insert(arrival.job);
+    job.speed = state.speeds.resolve(job.job);
+    job.reason = Reason::WaitingForGpus;
+    return true;
   }
-  state.jobs.erase(completion.job);
-}
+
+  bool operator()(const Tick& /*tick*/) const {
+    if (state.wake <= state.now) {
+      state.wake = kNever;  // Used up, whatever is decided now.
+    }
+    return true;
+  }
+
+ private:
+  void take_speed(JobState& job, double speed) const {
+    const double known =
+        state.speeds.speed(job.speed, job.pool(), job.share, state.topology.span_of(job.placement));
+    job.speed_factor = known > 0 ? speed / known : 1;
+    job.progress.speed = speed;
+  }
+};
 
 }  // namespace
 
@@ -88,23 +127,8 @@ void suspend(EngineState& state, Placer& placer, JobState& job, Commands& comman
   commands.emplace_back(Suspend{.job = job.id()});
 }
 
-void absorb(EngineState& state, Placer& placer, const Event& event, Commands& commands) {
-  std::visit(
-      [&](const auto& each) {
-        using Kind = std::decay_t<decltype(each)>;
-        if constexpr (std::is_same_v<Kind, Arrival>) {
-          JobState& job = state.jobs.insert(each.job);
-          job.speed = state.speeds.resolve(job.job);
-          job.reason = Reason::WaitingForGpus;
-        } else if constexpr (std::is_same_v<Kind, Completion>) {
-          absorb_completion(state, placer, each);
-        } else if constexpr (std::is_same_v<Kind, NodeChange>) {
-          absorb_node(state, placer, each, commands);
-        } else if constexpr (std::is_same_v<Kind, Measured>) {
-          absorb_report(state, placer, each, commands);
-        }
-      },
-      event);
+bool absorb(EngineState& state, Placer& placer, const Event& event, Commands& commands) {
+  return std::visit(Absorber{.state = state, .placer = placer, .commands = commands}, event);
 }
 
 }  // namespace rubato

@@ -13,6 +13,7 @@ void admit(EngineState& state, const std::vector<Verdict>& verdicts, Commands& c
       case VerdictKind::Demote:
         job.admitted = true;
         job.job_class = JobClass::BestEffort;
+        job.promised = kNever;
         job.reason = verdict.reason;
         break;
       case VerdictKind::Defer:

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "rubato/base/time.h"
 #include "rubato/core/decision.h"
@@ -34,17 +35,20 @@ struct Stall {
   Duration pause{};
 };
 
-/// Send a Tick at this moment, in place of any earlier wish; kNever sends none.
+/// Send a Tick at this moment, in place of any earlier wish; kNever sends none. A Tick at or after
+/// the moment uses the wish up.
 struct Wake {
   Instant at = kNever;
 };
 
-/// The policy asked for something impossible; its decision was dropped and the old shares stay. A
-/// bug of ours: the simulator stops on it, a live controller tells its operator.
+/// Something impossible: a decision of the policy, which is then dropped and the old shares stay,
+/// or an event about a node that is not there or a job that is there already. A bug of ours: the
+/// simulator stops on it, a live controller tells its operator.
 struct Alarm {
   std::string fault{};
 };
 
 using Command = std::variant<Answer, Run, Suspend, Stall, Wake, Alarm>;
+using Commands = std::vector<Command>;
 
 }  // namespace rubato

@@ -4,6 +4,7 @@
 // and modelled training, the live controller with real time and real workers.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@
 
 namespace rubato {
 
+/// Makes a policy as it is before the first event. Called again for each copy that a quote asks.
+using PolicyMaker = std::function<std::unique_ptr<Policy>()>;
+
 /// Same construction and same events give the same commands, byte for byte.
 class Engine {
  public:
@@ -25,26 +29,33 @@ class Engine {
   static Result<Engine> make(const Topology& topology, SpeedBook speeds, std::string_view policy,
                              const EngineOptions& options);
 
-  /// Applies one event; returns what must now be done. Time never runs backwards.
+  /// With a policy that the registry does not know.
+  static Engine with(const Topology& topology, SpeedBook speeds, PolicyMaker maker,
+                     const EngineOptions& options);
+
+  /// Applies one event; returns what must now be done. Time never runs backwards. Events that tell
+  /// nothing new (late reports, second completions) change nothing and are not shown to the policy.
   [[nodiscard]] Commands on(Instant now, const Event& event);
 
-  /// What would be answered if this job arrived now; changes nothing.
+  /// What would be answered if this job arrived now; changes nothing. A job without an id, or with
+  /// one that is taken, is asked about as the youngest.
   [[nodiscard]] Quote quote(Instant now, const Job& job);
   /// Why a job does not run, or was refused, and what would change that.
   [[nodiscard]] Result<Explanation> why(Instant now, JobId job) const;
 
-  /// Checks the whole state against the plan checker; empty if all is well.
+  /// Checks the whole state: shares, GPUs, plans. One sentence per fault; empty if all is well.
   [[nodiscard]] std::vector<std::string> audit() const;
 
   [[nodiscard]] const EngineState& state() const { return *state_; }
   [[nodiscard]] Traits traits() const { return policy_->traits(); }
 
  private:
-  Engine(std::unique_ptr<EngineState> state, std::string policy_name,
-         std::unique_ptr<Policy> policy, std::unique_ptr<Placer> placer);
+  Engine(std::unique_ptr<EngineState> state, PolicyMaker maker, std::unique_ptr<Placer> placer);
+
+  void carry_out(const Decision& decision, Commands& commands);
 
   std::unique_ptr<EngineState> state_;
-  std::string policy_name_;
+  PolicyMaker maker_;
   std::unique_ptr<Policy> policy_;
   std::unique_ptr<Placer> placer_;
   Refusals refusals_;

@@ -17,24 +17,20 @@ std::string span_text(Duration span) {
                         : fmt::format("{:.1f} h", seconds / 3600);
 }
 
-int free_gpus(const EngineState& state) {
-  int free = 0;
-  for (std::size_t pool = 0; pool < state.capacity.size(); ++pool) {
-    free += state.capacity[pool] - state.used[pool];
+int sum(const std::vector<int>& gpus) {
+  int total = 0;
+  for (const int each : gpus) {
+    total += each;
   }
-  return free;
+  return total;
 }
 
-// The quickest the job could be done on the empty cluster; kLongest if nowhere.
-Duration alone(const EngineState& state, SpeedId speed, double work) {
-  Duration best = kLongest;
-  for (const Pool& pool : state.topology.pools()) {
-    const ScalingCurve& curve = state.speeds.curve(speed, pool.id);
-    if (!curve.empty()) {
-      best = std::min(best, from_seconds_up(work / curve.peak().speed));
-    }
+int largest_pool(const Topology& topology) {
+  int most = 0;
+  for (const Pool& pool : topology.pools()) {
+    most = std::max(most, pool.gpus);
   }
-  return best;
+  return most;
 }
 
 std::string remedy_for(Reason reason) {
@@ -64,71 +60,107 @@ std::string remedy_for(Reason reason) {
   return {};
 }
 
+std::string running_text(const JobState& job, Instant now) {
+  std::string text = fmt::format("{} workers, {:.0f} of {:.0f} steps done", job.share,
+                                 std::min(job.progress.at(now), job.job.work), job.job.work);
+  const Instant finish = job.progress.finish(job.job.work);
+  if (finish != kNever) {
+    text += fmt::format(", done in {} at this pace", span_text(std::max(finish, now) - now));
+  }
+  return text;
+}
+
+// The next stretch of a plan that has no workers for the job now; null if there is none.
+const PlanSegment* next_turn(const Plan& plan, Instant now) {
+  const auto next = std::ranges::find_if(
+      plan.segments, [now](const PlanSegment& segment) { return segment.to > now; });
+  return next != plan.segments.end() && next->from > now ? &*next : nullptr;
+}
+
+std::string waiting_text(const EngineState& state, Reason reason) {
+  const int up = sum(state.capacity);
+  if (reason == Reason::NodesDown) {
+    return fmt::format("{} of {} GPUs are up, {} of them free", up, state.topology.gpus(),
+                       up - sum(state.used));
+  }
+  return fmt::format("{} of {} GPUs are free, {} active jobs", up - sum(state.used), up,
+                     state.jobs.size());
+}
+
+// The numbers behind a refusal.
+std::string refusal_text(const EngineState& state, const Job& job, Reason reason) {
+  if (reason == Reason::UnknownSpeed) {
+    return fmt::format("Its model is '{}' at batch {}, its GPU type '{}'.", job.model, job.batch,
+                       job.gpu_type.empty() ? "any" : job.gpu_type);
+  }
+  if (reason == Reason::TooWide) {
+    const WorkerCounts& counts = job.workers;
+    return fmt::format("It accepts no fewer than {} workers; the largest pool has {} GPUs.",
+                       counts.listed.empty() ? counts.min : counts.listed.front(),
+                       largest_pool(state.topology));
+  }
+  if (!job.has_deadline()) {
+    return {};
+  }
+  const Duration needed = quickest_run(state, state.speeds.find(job), job.work);
+  const std::string needs = needed < kLongest
+                                ? fmt::format("needs at least {} alone", span_text(needed))
+                                : std::string("can run nowhere");
+  return job.deadline < job.arrival
+             ? fmt::format("Its deadline was {} before it arrived and it {}.",
+                           span_text(job.arrival - job.deadline), needs)
+             : fmt::format("It had {} until its deadline and {}.",
+                           span_text(job.deadline - job.arrival), needs);
+}
+
 }  // namespace
 
 void Refusals::add(const Job& job, const Verdict& verdict) {
   const auto place =
-      std::ranges::upper_bound(entries_, job.id, {}, [](const Entry& each) { return each.job.id; });
+      std::ranges::lower_bound(entries_, job.id, {}, [](const Entry& each) { return each.job.id; });
+  if (place != entries_.end() && place->job.id == job.id) {
+    *place = Entry{.job = job, .verdict = verdict};
+    return;
+  }
   entries_.insert(place, Entry{.job = job, .verdict = verdict});
   if (entries_.size() > kKept) {
     entries_.pop_front();
   }
 }
 
-const Refusals::Entry* Refusals::entry(JobId job) const {
+const Refusals::Entry* Refusals::find(JobId job) const {
   const auto found =
       std::ranges::lower_bound(entries_, job, {}, [](const Entry& each) { return each.job.id; });
   return found != entries_.end() && found->job.id == job ? &*found : nullptr;
 }
 
-const Verdict* Refusals::find(JobId job) const {
-  const Entry* found = entry(job);
-  return found == nullptr ? nullptr : &found->verdict;
-}
-
-const Job* Refusals::job(JobId job) const {
-  const Entry* found = entry(job);
-  return found == nullptr ? nullptr : &found->job;
-}
-
 Explanation explain_active(const EngineState& state, const JobState& job, Instant now) {
   Explanation answer{.job = job.id(), .standing = job.share > 0 ? "running" : "waiting"};
   if (job.share > 0) {
-    answer.binding = fmt::format("{} workers, {:.0f} of {:.0f} steps done", job.share,
-                                 job.progress.at(now), job.job.work);
-    const Instant finish = job.progress.finish(job.job.work);
-    if (finish != kNever) {
-      answer.binding += fmt::format(", done in {} at this pace", span_text(finish - now));
-    }
+    answer.binding = running_text(job, now);
     return answer;
   }
   answer.reason = job.reason;
-  if (!job.plan.empty() && job.plan.segments.front().from > now) {
+  if (const PlanSegment* next = next_turn(job.plan, now)) {
     answer.reason = Reason::WaitingForTurn;
     answer.binding = fmt::format("planned to start in {} with {} workers",
-                                 span_text(job.plan.segments.front().from - now),
-                                 job.plan.segments.front().workers);
+                                 span_text(next->from - now), next->workers);
   } else {
-    answer.binding = fmt::format("{} of {} GPUs are free, {} active jobs", free_gpus(state),
-                                 state.topology.gpus(), state.jobs.size());
+    answer.binding = waiting_text(state, answer.reason);
   }
   answer.remedy = remedy_for(answer.reason);
   return answer;
 }
 
-Explanation explain_refusal(const EngineState& state, const Job& job, const Verdict& verdict) {
-  Explanation answer{.job = job.id,
-                     .standing = "refused",
-                     .reason = verdict.reason,
-                     .binding = std::string(sentence(verdict.reason)),
-                     .remedy = remedy_for(verdict.reason)};
-  SpeedBook speeds = state.speeds;
-  const Duration quickest = alone(state, speeds.resolve(job), job.work);
-  if (job.has_deadline() && quickest < kLongest) {
-    answer.binding += fmt::format(" It has {} until its deadline and needs at least {} alone.",
-                                  span_text(job.deadline - job.arrival), span_text(quickest));
-  }
-  return answer;
+Explanation explain_refusal(const EngineState& state, const Refusals::Entry& refused) {
+  const Reason reason = refused.verdict.reason;
+  const std::string numbers = refusal_text(state, refused.job, reason);
+  return Explanation{
+      .job = refused.job.id,
+      .standing = "refused",
+      .reason = reason,
+      .binding = std::string(sentence(reason)) + (numbers.empty() ? "" : " ") + numbers,
+      .remedy = remedy_for(reason)};
 }
 
 }  // namespace rubato

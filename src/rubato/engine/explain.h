@@ -19,28 +19,27 @@ struct Explanation {
   std::string remedy{};   // What would change it.
 };
 
-/// The last refusals, so that their owners can still ask; older ones are forgotten.
+/// The last refusals, so that their owners can still ask; those with the lowest ids are forgotten.
 class Refusals {
  public:
   static constexpr std::size_t kKept = 10'000;
 
-  void add(const Job& job, const Verdict& verdict);
-  [[nodiscard]] const Verdict* find(JobId job) const;
-  [[nodiscard]] const Job* job(JobId job) const;
-
- private:
   struct Entry {
     Job job{};
     Verdict verdict{};
   };
-  [[nodiscard]] const Entry* entry(JobId job) const;
 
+  /// Replaces an earlier refusal of the same job.
+  void add(const Job& job, const Verdict& verdict);
+  /// Null if it was not refused, or too long ago.
+  [[nodiscard]] const Entry* find(JobId job) const;
+
+ private:
   std::deque<Entry> entries_;  // Ids rise: found by bisection.
 };
 
 [[nodiscard]] Explanation explain_active(const EngineState& state, const JobState& job,
                                          Instant now);
-[[nodiscard]] Explanation explain_refusal(const EngineState& state, const Job& job,
-                                          const Verdict& verdict);
+[[nodiscard]] Explanation explain_refusal(const EngineState& state, const Refusals::Entry& refused);
 
 }  // namespace rubato

@@ -14,7 +14,7 @@ enum class OfferKind { LaterDeadline, MoreGpus, BestEffort };
 
 [[nodiscard]] std::string_view to_string(OfferKind kind);
 
-/// Something that would be admitted in place of a refused job.
+/// Something that would be admitted in place of a refused job: each was asked about, not guessed.
 struct CounterOffer {
   OfferKind kind = OfferKind::BestEffort;
   Instant deadline = kNever;  // LaterDeadline: the earliest that would be promised.
@@ -22,9 +22,9 @@ struct CounterOffer {
 };
 
 struct Quote {
-  Verdict verdict{};
+  Verdict verdict{};          // Defer if the policy would answer later than at arrival.
   Instant earliest = kNever;  // Earliest finish that would be promised; kNever if none would be.
-  double gpu_hours = 0;       // Of the planned run; zero if refused.
+  double gpu_hours = 0;       // Of the planned run; zero without a plan.
   Provenance provenance = Provenance::Assumed;  // Of the speeds the quote rests on.
   std::vector<CounterOffer> offers{};
 };

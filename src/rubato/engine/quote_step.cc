@@ -1,108 +1,158 @@
-// Quotes by asking a copy of the policy, so that a quote and the admission that follows it agree.
+// Quotes by asking copies of the policy, so that a quote and the admission that follows it agree.
 #include <algorithm>
-#include <functional>
-#include <optional>
+#include <string>
+#include <utility>
 
 #include "rubato/base/check.h"
-#include "rubato/core/ledger.h"
 #include "rubato/engine/engine.h"
-#include "rubato/policy/progressive_filling.h"
-#include "rubato/policy/registry.h"
 
 namespace rubato {
 namespace {
 
-constexpr int kProbesMax = 48;  // Deadlines tried on the way to the earliest promise.
+constexpr int kDoublingsMax = 24;  // Of the deadline, on the way to one that is granted.
 constexpr Duration kGrain = std::chrono::seconds{1};
+constexpr int kGrainShare = 1000;  // Of long spans, this part is near enough.
 
-using Probe = std::function<Decision(const Job&)>;
+/// Asks what would be decided if a job arrived; leaves everything as it was. Lives for one quote.
+class Prober {
+ public:
+  Prober(EngineState& state, const PolicyMaker& maker, std::string saved, Instant now)
+      : state_(state), maker_(maker), saved_(std::move(saved)), now_(now) {}
 
-const Verdict* verdict_on(const Decision& decision, JobId job) {
-  for (const Verdict& verdict : decision.verdicts) {
-    if (verdict.job == job) {
-      return &verdict;
-    }
+  [[nodiscard]] Decision ask(const Job& job) const {
+    auto copy = maker_();
+    RUBATO_CHECK(copy->load(saved_).ok());
+    const Instant real_now = std::exchange(state_.now, now_);
+    const Random real_random = state_.random;
+    state_.jobs.insert(job).speed = state_.speeds.resolve(job);
+    Decision decision = copy->on(Arrival{.job = job}, view_of(state_));
+    state_.jobs.erase(job.id);
+    state_.random = real_random;
+    state_.now = real_now;
+    return decision;
   }
-  return nullptr;
+
+  /// The same with more GPUs in one pool.
+  [[nodiscard]] Decision ask_with(const Job& job, PoolId pool, int more) const {
+    state_.capacity[pool.value] += more;
+    Decision decision = ask(job);
+    state_.capacity[pool.value] -= more;
+    return decision;
+  }
+
+  [[nodiscard]] const EngineState& state() const { return state_; }
+  [[nodiscard]] Instant now() const { return now_; }
+
+ private:
+  EngineState& state_;
+  const PolicyMaker& maker_;
+  std::string saved_;
+  Instant now_;
+};
+
+// What a decision says about a job; without a word about it the answer comes later.
+Verdict verdict_on(const Decision& decision, JobId job) {
+  const auto found = std::ranges::find(decision.verdicts, job, &Verdict::job);
+  return found == decision.verdicts.end() ? Verdict{.job = job, .kind = VerdictKind::Defer}
+                                          : *found;
+}
+
+bool refuses(const Decision& decision, JobId job) {
+  return verdict_on(decision, job).kind == VerdictKind::Refuse;
 }
 
 bool promises(const Decision& decision, JobId job) {
-  const Verdict* verdict = verdict_on(decision, job);
-  return verdict != nullptr && verdict->kind == VerdictKind::Admit && verdict->promised != kNever;
+  const Verdict verdict = verdict_on(decision, job);
+  return verdict.kind == VerdictKind::Admit && verdict.promised != kNever;
 }
 
-// The quickest the job could be done alone; kLongest if it can run nowhere.
-Duration quickest(const EngineState& state, SpeedId speed, double work) {
-  Duration best = kLongest;
-  for (const Pool& pool : state.topology.pools()) {
-    const ScalingCurve& curve = state.speeds.curve(speed, pool.id);
-    if (!curve.empty()) {
-      best = std::min(best, from_seconds_up(work / curve.peak().speed));
-    }
-  }
-  return best;
-}
-
-// The earliest deadline the policy would promise, found by doubling and halving.
-Instant earliest_promise(const Probe& probe, Job job, Instant now, Duration alone) {
-  if (alone >= kLongest) {
-    return kNever;
-  }
-  job.job_class = JobClass::Slo;
-  Duration refused = Duration{};
-  Duration granted = std::max(alone, kGrain);
-  int probes = 0;
-  const auto would_promise = [&](Duration span) {
-    job.deadline = later(now, span);
-    ++probes;
-    return promises(probe(job), job.id);
-  };
-  while (!would_promise(granted)) {
-    if (probes >= kProbesMax / 2) {
-      return kNever;
-    }
-    refused = granted;
-    granted = granted * 2;
-  }
-  while (granted - refused > std::max(kGrain, granted / 1000) && probes < kProbesMax) {
-    const Duration middle = refused + (granted - refused) / 2;
-    (would_promise(middle) ? granted : refused) = middle;
-  }
-  return later(now, granted);
-}
-
-double gpu_hours(const Plan& plan) {
+// GPU hours of the job's plan, the last one if there are several.
+double planned_gpu_hours(const Decision& decision, JobId job) {
   double hours = 0;
-  for (const PlanSegment& segment : plan.segments) {
-    hours += to_seconds(segment.to - segment.from) / 3600 * segment.workers;
+  for (const JobPlan& each : decision.plans) {
+    if (each.job != job) {
+      continue;
+    }
+    hours = 0;
+    for (const PlanSegment& segment : each.plan.segments) {
+      hours += to_seconds(segment.to - segment.from) / 3600 * segment.workers;
+    }
   }
   return hours;
 }
 
-// GPUs a pool would need on top for the deadline to be met beside all present plans; 0 if none
-// help.
-int gpus_missing(const EngineState& state, const Job& job, SpeedId speed, const Pool& pool) {
-  const ScalingCurve& curve = state.speeds.curve(speed, pool.id);
+// The earliest deadline that would be promised, found by doubling and halving; kNever if none.
+Instant earliest_promise(const Prober& prober, Job job, Duration alone) {
+  job.job_class = JobClass::Slo;
+  const auto grants = [&](Duration span) {
+    job.deadline = later(prober.now(), span);
+    return promises(prober.ask(job), job.id);
+  };
+  Duration granted = std::max(alone, kGrain);
+  Duration refused = granted;  // Nothing can be done sooner than alone.
+  for (int doublings = 0; granted < kLongest && !grants(granted); ++doublings) {
+    if (doublings == kDoublingsMax) {
+      return kNever;
+    }
+    refused = granted;
+    granted = std::min(granted * 2, kLongest);
+  }
+  if (granted >= kLongest) {
+    return kNever;
+  }
+  while (granted - refused > std::max(kGrain, granted / kGrainShare)) {
+    const Duration middle = refused + (granted - refused) / 2;
+    (grants(middle) ? granted : refused) = middle;
+  }
+  return later(prober.now(), granted);
+}
+
+// The fewest GPUs that one pool would need on top for the job to be admitted; 0 if none help.
+int gpus_missing(const Prober& prober, const Job& job, const Pool& pool, SpeedId speed) {
+  const ScalingCurve& curve = prober.state().speeds.curve(speed, pool.id);
   if (curve.empty()) {
     return 0;
   }
-  for (int more = 1; more <= curve.peak().workers; more *= 2) {
-    Ledger ledger(state.capacity[pool.id.value] + more);
-    state.jobs.for_each([&](const JobState& other) {
-      for (const PlanSegment& segment : other.plan.segments) {
-        if (other.plan.pool == pool.id) {
-          ledger.change_capacity(segment.from, -segment.workers);
-          ledger.change_capacity(segment.to, segment.workers);
-        }
-      }
-    });
-    const FillRequest request{
-        .curve = &curve, .work = job.work, .start = state.now, .deadline = job.deadline};
-    if (fill(request, ledger)) {
-      return more;
-    }
+  const auto helps = [&](int more) {
+    return !refuses(prober.ask_with(job, pool.id, more), job.id);
+  };
+  int enough = curve.peak().workers;  // With so many it could run as if alone.
+  if (!helps(enough)) {
+    return 0;
   }
-  return 0;
+  int too_few = 0;
+  while (enough - too_few > 1) {
+    const int middle = too_few + (enough - too_few) / 2;
+    (helps(middle) ? enough : too_few) = middle;
+  }
+  return enough;
+}
+
+int fewest_missing(const Prober& prober, const Job& job, SpeedId speed) {
+  int fewest = 0;
+  for (const Pool& pool : prober.state().topology.pools()) {
+    const int more = gpus_missing(prober, job, pool, speed);
+    fewest = more > 0 && (fewest == 0 || more < fewest) ? more : fewest;
+  }
+  return fewest;
+}
+
+std::vector<CounterOffer> offers_for(const Prober& prober, const Job& job, SpeedId speed,
+                                     Instant earliest) {
+  std::vector<CounterOffer> offers;
+  if (earliest != kNever) {
+    offers.push_back({.kind = OfferKind::LaterDeadline, .deadline = earliest});
+  }
+  if (const int gpus = fewest_missing(prober, job, speed); gpus > 0) {
+    offers.push_back({.kind = OfferKind::MoreGpus, .gpus = gpus});
+  }
+  Job without_deadline = job;
+  without_deadline.job_class = JobClass::BestEffort;
+  without_deadline.deadline = kNever;
+  if (!refuses(prober.ask(without_deadline), job.id)) {
+    offers.push_back({.kind = OfferKind::BestEffort});
+  }
+  return offers;
 }
 
 }  // namespace
@@ -114,49 +164,20 @@ Quote Engine::quote(Instant now, const Job& wanted) {
   if (job.id == JobId{} || state_->jobs.find(job.id) != nullptr) {
     job.id = JobId{~std::uint64_t{0}};
   }
-  const std::string saved = policy_->save();
-  const Instant real_now = state_->now;
-  const Random real_random = state_->random;
-  const Probe probe = [&](const Job& candidate) {
-    auto copy = make_policy(policy_name_);
-    RUBATO_CHECK(copy.ok() && (*copy)->load(saved).ok());
-    state_->now = now;
-    JobState& inserted = state_->jobs.insert(candidate);
-    inserted.speed = state_->speeds.resolve(candidate);
-    Decision decision = (*copy)->on(Arrival{.job = candidate}, view_of(*state_));
-    state_->jobs.erase(candidate.id);
-    state_->now = real_now;
-    state_->random = real_random;
-    return decision;
-  };
-
-  const SpeedId speed = state_->speeds.resolve(job);
-  const Decision decision = probe(job);
-  Quote quote{.provenance = state_->speeds.provenance(speed)};
-  if (const Verdict* verdict = verdict_on(decision, job.id)) {
-    quote.verdict = *verdict;
+  const Prober prober(*state_, maker_, policy_->save(), now);
+  const Decision decision = prober.ask(job);
+  const SpeedId speed = state_->speeds.find(job);
+  const Duration alone = quickest_run(*state_, speed, job.work);
+  Quote quote{.verdict = verdict_on(decision, job.id),
+              .gpu_hours = planned_gpu_hours(decision, job.id),
+              .provenance = state_->speeds.provenance(speed)};
+  if (policy_->traits().promises && alone < kLongest) {
+    quote.earliest = earliest_promise(prober, job, alone);
   }
-  for (const JobPlan& plan : decision.plans) {
-    quote.gpu_hours += plan.job == job.id ? gpu_hours(plan.plan) : 0;
+  if (quote.verdict.kind == VerdictKind::Refuse) {
+    quote.gpu_hours = 0;
+    quote.offers = offers_for(prober, job, speed, quote.earliest);
   }
-  if (policy_->traits().promises) {
-    quote.earliest = earliest_promise(probe, job, now, quickest(*state_, speed, job.work));
-  }
-  if (quote.verdict.kind != VerdictKind::Refuse) {
-    return quote;
-  }
-  if (quote.earliest != kNever) {
-    quote.offers.push_back({.kind = OfferKind::LaterDeadline, .deadline = quote.earliest});
-  }
-  int fewest = 0;
-  for (const Pool& pool : state_->topology.pools()) {
-    const int more = gpus_missing(*state_, job, speed, pool);
-    fewest = more > 0 && (fewest == 0 || more < fewest) ? more : fewest;
-  }
-  if (fewest > 0) {
-    quote.offers.push_back({.kind = OfferKind::MoreGpus, .gpus = fewest});
-  }
-  quote.offers.push_back({.kind = OfferKind::BestEffort});
   return quote;
 }
 

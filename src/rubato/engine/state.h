@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <utility>
 #include <vector>
 
 #include "rubato/base/random.h"
@@ -66,12 +66,12 @@ struct EngineState {
               .random = state.random};
 }
 
-using Commands = std::vector<Command>;
-
 // The arrows of the picture, in the order in which one event passes them.
 
-/// Takes the event into the state: new, finished and hit jobs, nodes, reports.
-void absorb(EngineState& state, Placer& placer, const Event& event, Commands& commands);
+/// Takes the event into the state: new, finished and hit jobs, nodes, reports. False if it changes
+/// nothing (late, repeated, impossible): then nobody need be asked about it.
+[[nodiscard]] bool absorb(EngineState& state, Placer& placer, const Event& event,
+                          Commands& commands);
 /// Carries out verdicts: answers owners, drops refused jobs.
 void admit(EngineState& state, const std::vector<Verdict>& verdicts, Commands& commands);
 /// Carries out a round: counts to GPUs, and only what changed becomes a command.
@@ -80,5 +80,8 @@ void allocate(EngineState& state, Placer& placer, const Decision& decision, Arti
 
 /// Takes all workers from a job and tells the driver.
 void suspend(EngineState& state, Placer& placer, JobState& job, Commands& commands);
+
+/// The least time the work can take, alone on the empty cluster; kLongest if it can run nowhere.
+[[nodiscard]] Duration quickest_run(const EngineState& state, SpeedId speed, double work);
 
 }  // namespace rubato

@@ -39,7 +39,7 @@ Commitments::Entry* Commitments::entry(JobId job) {
 const Plan* Commitments::find(JobId job) const {
   const auto found = std::ranges::lower_bound(plans_, job, {}, &Entry::job);
   return found == plans_.end() || found->job != job || !found->is_set ? nullptr
-                                                                       : &found->commitment.plan;
+                                                                      : &found->commitment.plan;
 }
 
 void Commitments::set(JobId job, Instant deadline, Plan plan, Instant now) {

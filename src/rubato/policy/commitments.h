@@ -67,8 +67,8 @@ class Commitments {
   /// Rounds read all plans: what they need stands side by side, without a look at the segments.
   struct Entry {
     JobId job{};
-    bool is_set = false;       // False once dropped; swept out when half of the entries are.
-    Standing standing{};       // Until `stands_until`, which only lags behind the present.
+    bool is_set = false;  // False once dropped; swept out when half of the entries are.
+    Standing standing{};  // Until `stands_until`, which only lags behind the present.
     Instant stands_until = Instant::min();
     Instant over_at = kNever;  // Instant::min() for a plan without segments.
     Commitment commitment{};

@@ -33,6 +33,7 @@ class EdfAc final : public Policy {
   [[nodiscard]] Verdict judge(const JobState& job, const View& view, Decision& decision);
   [[nodiscard]] bool admit(const JobState& job, const View& view, Decision& decision);
   void commit(Promises promises, Instant from, Decision& decision);
+  void release(JobId id, const View& view, Decision& decision);
   void replan_or_rescue(Instant from, const View& view, Decision& decision);
   void remove(JobId job, const View& view, Decision& decision);
   void after_node_change(const View& view, Decision& decision);
@@ -86,9 +87,26 @@ void EdfAc::commit(Promises promises, Instant from, Decision& decision) {
   promises_ = std::move(promises);
 }
 
+// A job that no plan can save goes on without its promise, on what the others leave.
+void EdfAc::release(JobId id, const View& view, Decision& decision) {
+  promises_.erase(id);
+  others_.insert(urgency_of(view.jobs.at(id)));
+  places_[id] = urgency_of(view.jobs.at(id));
+  decision.plans.push_back(JobPlan{.job = id, .plan = Plan{}});
+}
+
 void EdfAc::replan_or_rescue(Instant from, const View& view, Decision& decision) {
   auto planned = plan_all(promises_, from, nullptr, view);
   commit(planned ? std::move(*planned) : rescue(promises_, from, view), from, decision);
+  std::vector<JobId> lost;
+  for (const auto& [id, promise] : promises_) {
+    if (promise.is_late) {
+      lost.push_back(id);
+    }
+  }
+  for (const JobId id : lost) {
+    release(id, view, decision);
+  }
 }
 
 bool EdfAc::admit(const JobState& job, const View& view, Decision& decision) {
@@ -199,12 +217,14 @@ void EdfAc::share_rest(std::vector<int> free, const std::vector<JobId>& late, co
 
 void EdfAc::hold_round(const View& view, Decision& decision) {
   handled_ = view.now;
-  const bool overran = std::ranges::any_of(promises_, [&](const auto& each) {
-    const Plan& plan = each.second.plan;
-    return !plan.empty() && plan.finish() <= view.now;
-  });
-  if (overran) {
-    replan_or_rescue(view.now, view, decision);
+  std::vector<JobId> overrun;  // Their plan is over, but they are not: they were slower than known.
+  for (const auto& [id, promise] : promises_) {
+    if (promise.plan.empty() || promise.plan.finish() <= view.now) {
+      overrun.push_back(id);
+    }
+  }
+  for (const JobId id : overrun) {
+    release(id, view, decision);
   }
   std::vector<int> free(view.capacity.begin(), view.capacity.end());
   std::vector<JobId> late;
@@ -216,7 +236,7 @@ void EdfAc::hold_round(const View& view, Decision& decision) {
     const int workers =
         planned <= left ? planned : view.curve(job, promise.plan.pool).best_within(left).workers;
     left -= workers;
-    if (workers == 0 && (promise.is_late || planned > 0)) {
+    if (workers == 0 && planned > 0) {
       late.push_back(id);
       continue;
     }

@@ -227,7 +227,8 @@ void ElasticFlow::correct(const JobState& job, const View& view, Decision& decis
   }
   const Instant start = timer_.next(view.now, view.slot);
   // Plans may have been made for now or, with all shares kept until then, for the next round.
-  const bool has_its_share = job.share >= old_plan->at(view.now);
+  const bool is_round_due = commitments_->next_change() <= view.now;
+  const bool has_its_share = is_round_due || job.share >= old_plan->at(view.now);
   const bool is_given_it_back = has_its_share || !stops_everyone(view);  // No round, no workers.
   if ((has_its_share && holds(job, *old_plan, view, view.now)) ||
       (is_given_it_back && holds(job, *old_plan, view, start))) {
@@ -240,8 +241,8 @@ void ElasticFlow::correct(const JobState& job, const View& view, Decision& decis
   }
   const PoolId pool = old_plan->pool;
   const Plan saved = commitments_->drop(job.id(), view.now);
-  const auto plan = fill(DeadlinePlanner(view, charges_, start).request(job, pool),
-                         commitments_->ledger(pool));
+  const auto plan =
+      fill(DeadlinePlanner(view, charges_, start).request(job, pool), commitments_->ledger(pool));
   Plan kept = within(saved, view.now, start);  // Its share is not to be given away before then.
   if (plan) {
     kept.segments.insert(kept.segments.end(), plan->segments.begin(), plan->segments.end());
@@ -340,10 +341,11 @@ Contender ElasticFlow::contender(const JobState& job, const Standing* standing,
                                  const ScalingCurve& curve) const {
   // Late jobs start before unpromised ones, and those before jobs whose turn is still to come.
   const bool is_late = !late_.empty() && late_.contains(job.id());
+  const int turn = is_late ? 0 : standing == nullptr ? 1 : 2;
   return Contender{.state = &job,
                    .curve = &curve,
                    .floor = standing == nullptr ? 0 : standing->workers,
-                   .turn = is_late ? 0 : standing == nullptr ? 1 : 2};
+                   .turn = turn};
 }
 
 void ElasticFlow::share_pool(const View& view, PoolId pool, std::vector<Contender>& contenders,
@@ -355,8 +357,7 @@ void ElasticFlow::share_pool(const View& view, PoolId pool, std::vector<Contende
   share_out(contenders, view.capacity[pool.value], rules);
   for (const Contender& each : contenders) {
     if (each.workers != each.share) {
-      decision.targets.push_back(
-          Target{.job = each.id, .pool = pool, .workers = each.workers});
+      decision.targets.push_back(Target{.job = each.id, .pool = pool, .workers = each.workers});
     }
   }
 }
@@ -381,10 +382,12 @@ bool ElasticFlow::survives(const View& view, const Contender& who, int workers,
   request.stalls = stalls_.empty() ? nullptr : &stalls_;
   Plan saved = commitments_->drop(job.id(), view.now);
   auto plan = fill(request, commitments_->ledger(pool));
-  // A plan that wants more from now on than the job is about to get would not be followed.
+  // A plan that wants more from now on than the job is about to get would not be followed; the old
+  // one may still do, with the job ahead of it.
   if (!plan || plan->at(view.now) > workers || causes_rounds(*plan, view)) {
+    const bool is_borne = completes(request, within(saved, view.now, kNever));
     commitments_->set(job.id(), job.job.deadline, std::move(saved), view.now);
-    return false;
+    return is_borne;
   }
   plan->pool = pool;
   decision.plans.push_back(JobPlan{.job = job.id(), .plan = *plan});

@@ -42,6 +42,16 @@ bool ends_by(const JobState& job, Instant moment) {
   return job.share > 0 && job.progress.finish(job.job.work) <= moment;
 }
 
+// The promise of such a job: what its plan has after that moment is free for others.
+Promise cut_at(Promise promise, Instant moment) {
+  std::vector<PlanSegment>& segments = promise.plan.segments;
+  std::erase_if(segments, [&](const PlanSegment& segment) { return segment.from >= moment; });
+  if (!segments.empty()) {
+    segments.back().to = std::min(segments.back().to, moment);
+  }
+  return promise;
+}
+
 }  // namespace
 
 Duration round_grid(const View& view) {
@@ -73,7 +83,7 @@ std::optional<Promises> plan_all(const Promises& promises, Instant from, const J
   for (const auto& [id, promise] : promises) {
     const JobState& job = view.jobs.at(id);
     if (ends_by(job, from)) {
-      planned[id] = promise;
+      planned[id] = cut_at(promise, from);
     } else {
       order.emplace_back(promise.is_late, urgency_of(job), &job);
     }
@@ -102,7 +112,7 @@ Promises rescue(const Promises& promises, Instant from, const View& view) {
   for (const auto& [id, promise] : promises) {
     const JobState& job = view.jobs.at(id);
     if (ends_by(job, from)) {
-      planned[id] = promise;
+      planned[id] = cut_at(promise, from);
     } else {
       order.emplace_back(urgency_of(job), &job);
     }

@@ -5,7 +5,7 @@
 namespace rubato {
 namespace {
 
-constexpr int kWidest = 64;         // Workers of the widest job the charge must hold for.
+constexpr int kWidest = 1024;       // Workers of the widest job the charge must hold for.
 constexpr long kRoundsToLearn = 5;  // Before that many the rate of rounds is a guess.
 constexpr double kGapGuess = 600;   // Seconds between rounds until then.
 

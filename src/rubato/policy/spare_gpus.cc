@@ -97,9 +97,7 @@ int give_starts(std::vector<Contender>& contenders, int free, const SpareRules& 
 }
 
 // True if the job runs on more than it was given so far.
-bool is_larger(const Contender& each) {
-  return each.workers > 0 && each.share > each.workers;
-}
+bool is_larger(const Contender& each) { return each.workers > 0 && each.share > each.workers; }
 
 // The last ones in order who want `missing` GPUs or more between them, first to last. They are few
 // as a rule: everyone else is only compared with the first of them.
@@ -162,8 +160,7 @@ int keep_sizes(std::vector<Contender>& contenders, int free, const SpareRules& r
     Contender& each = contenders[place.who];
     const int given = each.workers;
     const int within = each.curve->best_within(std::min(place.to, given + free)).workers;
-    const bool bears =
-        within == place.to || within == each.floor || rules.survives(each, within);
+    const bool bears = within == place.to || within == each.floor || rules.survives(each, within);
     each.workers = bears ? within : each.floor;
     free += given - each.workers;
   }
@@ -171,15 +168,15 @@ int keep_sizes(std::vector<Contender>& contenders, int free, const SpareRules& r
 }
 
 // Adds the contender's next step, unless it is too wide for what is free: that only gets less.
-bool add_step(const std::vector<Contender>& contenders, std::size_t who, int free,
-              StepCosts& costs, std::vector<Place>& steps) {
+bool add_step(const std::vector<Contender>& contenders, std::size_t who, int free, StepCosts& costs,
+              std::vector<Place>& steps) {
   const Contender& each = contenders[who];
   const ScalingPoint next = each.curve->next_above(each.workers);
   if (next.workers == 0 || next.workers - each.workers > free) {
     return false;
   }
-  steps.push_back(place_of(contenders, who, costs.of(*each.curve, each.workers, next.workers),
-                           next.workers));
+  steps.push_back(
+      place_of(contenders, who, costs.of(*each.curve, each.workers, next.workers), next.workers));
   return true;
 }
 

@@ -1,0 +1,233 @@
+#include "rubato/engine/journal.h"
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "rubato/base/parse.h"
+#include "rubato/engine/journal_text.h"
+
+namespace rubato {
+namespace {
+
+constexpr std::string_view kFormat = "rubato-journal/1";
+
+// Words for enums, in the order of their values.
+using Words3 = std::array<std::string_view, 3>;
+using Words4 = std::array<std::string_view, 4>;
+constexpr Words3 kAccountings = {"none", "artifact", "physical"};
+constexpr Words3 kOutcomes = {"finished", "failed", "cancelled"};
+constexpr Words3 kClasses = {"slo", "soft", "best_effort"};
+constexpr Words4 kValues = {"constant", "steps", "sigmoid", "linear_after_deadline"};
+constexpr Words4 kVerdicts = {"admit", "refuse", "defer", "demote"};
+
+std::vector<std::string_view> reason_words() {
+  std::vector<std::string_view> words;
+  for (int i = 0; i <= static_cast<int>(Reason::NodesDown); ++i) {
+    words.push_back(to_string(static_cast<Reason>(i)));
+  }
+  return words;
+}
+
+template <typename Given, typename Wanted>
+concept Is = std::same_as<std::remove_const_t<Given>, Wanted>;
+
+// The fields of each struct, once for writing (const) and reading.
+
+void fields(auto& line, Is<JournalHeader> auto& header) {
+  line.field("policy", header.policy);
+  line.choice("accounting", header.accounting, kAccountings);
+  line.field("slot", header.slot);
+  line.field("seed", header.seed);
+  line.field("cluster", header.cluster);
+}
+
+void fields(auto& line, Is<Completion> auto& completion) {
+  line.field("job", completion.job);
+  line.choice("outcome", completion.outcome, kOutcomes);
+}
+
+void fields(auto& line, Is<NodeChange> auto& change) {
+  line.field("node", change.node);
+  line.field("up", change.up);
+}
+
+void fields(auto& line, Is<Measured> auto& report) {
+  line.field("job", report.job);
+  line.field("done", report.done);
+  line.field("speed", report.speed);
+  line.field("workers", report.workers);
+}
+
+void fields(auto& line, Is<Reply> auto& reply) {
+  line.field("job", reply.job);
+  line.field("accepted", reply.accepted);
+}
+
+void fields(auto& line, Is<Arrival> auto& arrival) {
+  auto& job = arrival.job;
+  line.field("id", job.id);
+  line.field("name", job.name);
+  line.field("tenant", job.tenant);
+  line.choice("class", job.job_class, kClasses);
+  line.field("arrival", job.arrival);
+  line.field("deadline", job.deadline);
+  line.field("work", job.work);
+  line.field("model", job.model);
+  line.field("batch", job.batch);
+  line.field("requested", job.requested);
+  line.field("duration", job.duration);
+  line.field("workers_min", job.workers.min);
+  line.field("workers_max", job.workers.max);
+  line.field("workers", job.workers.listed);
+  line.field("gpu_type", job.gpu_type);
+  line.field("weight", job.weight);
+  line.choice("value", job.value.kind, kValues);
+  line.field("amount", job.value.amount);
+  line.field("decay", job.value.decay);
+  line.field("knee", job.value.knee);
+  line.field("steps", job.value.steps);
+}
+
+void fields(auto& /*line*/, Is<Tick> auto& /*tick*/) {}
+
+void fields(auto& line, Is<Answer> auto& answer) {
+  auto& verdict = answer.verdict;
+  line.field("job", verdict.job);
+  line.choice("kind", verdict.kind, kVerdicts);
+  line.choice("reason", verdict.reason, reason_words());
+  line.field("promised", verdict.promised);
+  line.field("payment", verdict.payment);
+}
+
+void fields(auto& line, Is<Run> auto& run) {
+  line.field("job", run.job);
+  line.field("pool", run.placement.pool);
+  line.field("gpus", run.placement.ranges);
+  line.field("pause", run.pause);
+}
+
+void fields(auto& line, Is<Suspend> auto& suspend) { line.field("job", suspend.job); }
+
+void fields(auto& line, Is<Stall> auto& stall) {
+  line.field("job", stall.job);
+  line.field("pause", stall.pause);
+}
+
+void fields(auto& line, Is<Wake> auto& wake) { line.field("at", wake.at); }
+
+void fields(auto& line, Is<Alarm> auto& alarm) { line.field("fault", alarm.fault); }
+
+// Words for the alternatives of the two variants, in their order.
+constexpr std::array<std::string_view, std::variant_size_v<Event>> kEvents = {
+    "completion", "node", "measured", "reply", "arrival", "tick"};
+constexpr std::array<std::string_view, std::variant_size_v<Command>> kCommands = {
+    "answer", "run", "suspend", "stall", "wake", "alarm"};
+
+std::string line_of(std::string_view words, const auto& entry) {
+  LineWriter line(words);
+  std::visit([&](const auto& each) { fields(line, each); }, entry);
+  return std::move(line).text() + "\n";
+}
+
+// Makes `entry` hold its alternative number `index`, with default values.
+template <typename Variant, std::size_t... Indices>
+void hold(Variant& entry, std::size_t index, std::index_sequence<Indices...> /*all*/) {
+  ((index == Indices ? void(entry.template emplace<Indices>()) : void()), ...);
+}
+
+// Reads the kind and the fields of an event or command; the problem, if there is one.
+template <typename Variant, std::size_t Kinds>
+std::string read(LineReader& line, const std::array<std::string_view, Kinds>& kinds,
+                 Variant& entry) {
+  const std::string_view word = line.word();
+  const auto kind = std::ranges::find(kinds, word);
+  if (kind == kinds.end()) {
+    return fmt::format("unknown kind '{}'", word);
+  }
+  hold(entry, static_cast<std::size_t>(kind - kinds.begin()), std::make_index_sequence<Kinds>{});
+  std::visit([&](auto& each) { fields(line, each); }, entry);
+  return line.problem();
+}
+
+}  // namespace
+
+std::string header_line(const JournalHeader& header) {
+  LineWriter line(kFormat);
+  fields(line, header);
+  return std::move(line).text() + "\n";
+}
+
+std::string event_line(Instant at, const Event& event) {
+  return line_of(
+      fmt::format("event {} {}", at.time_since_epoch().count(), kEvents.at(event.index())), event);
+}
+
+std::string command_line(const Command& command) {
+  return line_of(fmt::format("command {}", kCommands.at(command.index())), command);
+}
+
+// Goes to the next whole line; false at the end.
+bool JournalReader::advance() {
+  const std::size_t end = rest_.find('\n');
+  if (end == std::string_view::npos) {
+    is_cut_ = !rest_.empty();
+    return false;
+  }
+  text_ = rest_.substr(0, end);
+  rest_.remove_prefix(end + 1);
+  ++line_;
+  return true;
+}
+
+Error JournalReader::error(std::string_view problem) const {
+  return bad_input(fmt::format("journal:{}: {}", line_, problem));
+}
+
+Result<JournalReader> JournalReader::open(std::string_view text) {
+  JournalReader reader(text);
+  if (!reader.advance()) {
+    return bad_input(fmt::format("journal:1: '{}' expected, no whole line found", kFormat));
+  }
+  LineReader line(reader.text_);
+  if (const std::string_view format = line.word(); format != kFormat) {
+    return reader.error(fmt::format("'{}' expected, '{}' found", kFormat, format));
+  }
+  fields(line, reader.header_);
+  if (const std::string problem = line.problem(); !problem.empty()) {
+    return reader.error(problem);
+  }
+  return reader;
+}
+
+Result<std::optional<JournalEntry>> JournalReader::next() {
+  if (!advance()) {
+    return std::optional<JournalEntry>{};
+  }
+  LineReader line(text_);
+  const std::string_view what = line.word();
+  if (what == "command") {
+    Command command;
+    const std::string problem = read(line, kCommands, command);
+    return problem.empty() ? Result(std::optional<JournalEntry>(std::move(command)))
+                           : error(problem);
+  }
+  if (what != "event") {
+    return error(fmt::format("'event' or 'command' expected, '{}' found", what));
+  }
+  const std::string_view time = line.word();
+  const auto micros = parse_int(time);
+  if (!micros) {
+    return error(fmt::format("time: '{}' is not a number of microseconds", time));
+  }
+  JournalEvent event{.at = Instant{Duration{*micros}}};
+  const std::string problem = read(line, kEvents, event.event);
+  return problem.empty() ? Result(std::optional<JournalEntry>(std::move(event))) : error(problem);
+}
+
+}  // namespace rubato

@@ -1,0 +1,79 @@
+// A run as text, one line per event and per command: what a live controller writes before it acts,
+// and what brings a run back.
+//
+//   rubato-journal/1 policy=elasticflow accounting=physical slot=60000000 seed=0 cluster=16x8
+//   event 0 arrival id=0 name=first ...
+//   command answer job=0 kind=admit ...
+//   command wake at=0
+//   event 0 tick
+//
+// The commands of an event follow it. Times are microseconds. See journal_text.h for the values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "rubato/base/result.h"
+#include "rubato/base/time.h"
+#include "rubato/core/event.h"
+#include "rubato/engine/command.h"
+#include "rubato/predict/resize_cost.h"
+
+namespace rubato {
+
+/// All that is needed, beside the speeds, to make the same engine again.
+struct JournalHeader {
+  std::string policy{};
+  Accounting accounting = Accounting::Physical;
+  Duration slot{};
+  std::uint64_t seed = 0;
+  std::string cluster{};  // As Topology::parse reads it.
+
+  friend bool operator==(const JournalHeader&, const JournalHeader&) = default;
+};
+
+struct JournalEvent {
+  Instant at{};
+  Event event{};
+};
+
+using JournalEntry = std::variant<JournalEvent, Command>;
+
+// One line each, with its end.
+[[nodiscard]] std::string header_line(const JournalHeader& header);
+[[nodiscard]] std::string event_line(Instant at, const Event& event);
+[[nodiscard]] std::string command_line(const Command& command);
+
+/// Reads a journal line by line. Errors name the line. A last line without an end was being written
+/// when the writer was killed: it is left out, and is_cut() tells.
+class JournalReader {
+ public:
+  /// Borrows the text.
+  static Result<JournalReader> open(std::string_view text);
+
+  [[nodiscard]] const JournalHeader& header() const { return header_; }
+  /// Nothing at the end.
+  [[nodiscard]] Result<std::optional<JournalEntry>> next();
+
+  /// Number and text, without its end, of the line that was read last.
+  [[nodiscard]] std::size_t line() const { return line_; }
+  [[nodiscard]] std::string_view text() const { return text_; }
+  [[nodiscard]] bool is_cut() const { return is_cut_; }
+
+ private:
+  explicit JournalReader(std::string_view text) : rest_(text) {}
+
+  [[nodiscard]] bool advance();
+  [[nodiscard]] Error error(std::string_view problem) const;
+
+  JournalHeader header_;
+  std::string_view rest_;
+  std::string_view text_;
+  std::size_t line_ = 0;
+  bool is_cut_ = false;
+};
+
+}  // namespace rubato

@@ -1,0 +1,97 @@
+// The text of one journal line: words, then `name=value` fields in a fixed order.
+//
+// Reader and writer take the same calls, so one description of a struct serves both and they cannot
+// drift apart. Values are exact: times are whole microseconds, doubles the shortest text that reads
+// back as the same bits, and strings have all but plain characters written as %XX.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rubato/base/id.h"
+#include "rubato/base/time.h"
+#include "rubato/core/placement.h"
+#include "rubato/core/value.h"
+
+namespace rubato {
+
+/// The words for the values of an enum, in their order.
+using EnumWords = std::span<const std::string_view>;
+
+class LineWriter {
+ public:
+  explicit LineWriter(std::string_view words) : text_(words) {}
+
+  void field(std::string_view name, bool value);
+  void field(std::string_view name, int value);
+  void field(std::string_view name, std::uint64_t value);
+  void field(std::string_view name, double value);
+  void field(std::string_view name, Duration value);
+  void field(std::string_view name, Instant value);
+  void field(std::string_view name, const std::string& value);
+  void field(std::string_view name, const std::vector<int>& value);
+  void field(std::string_view name, const std::vector<GpuRange>& value);
+  void field(std::string_view name, const std::vector<ValueStep>& value);
+  template <typename Tag>
+  void field(std::string_view name, const Id<Tag>& value) {
+    field(name, value.value);
+  }
+  template <typename Enum>
+  void choice(std::string_view name, const Enum& value, EnumWords words) {
+    put(name, words[static_cast<std::size_t>(value)]);
+  }
+
+  [[nodiscard]] std::string text() && { return std::move(text_); }
+
+ private:
+  void put(std::string_view name, std::string_view value);
+
+  std::string text_;
+};
+
+/// Borrows the line. After the first problem every further field is left as it is.
+class LineReader {
+ public:
+  explicit LineReader(std::string_view line) : rest_(line) {}
+
+  /// The next blank-separated word; empty at the end.
+  std::string_view word();
+
+  void field(std::string_view name, bool& value);
+  void field(std::string_view name, int& value);
+  void field(std::string_view name, std::uint64_t& value);
+  void field(std::string_view name, double& value);
+  void field(std::string_view name, Duration& value);
+  void field(std::string_view name, Instant& value);
+  void field(std::string_view name, std::string& value);
+  void field(std::string_view name, std::vector<int>& value);
+  void field(std::string_view name, std::vector<GpuRange>& value);
+  void field(std::string_view name, std::vector<ValueStep>& value);
+  template <typename Tag>
+  void field(std::string_view name, Id<Tag>& value) {
+    field(name, value.value);
+  }
+  template <typename Enum>
+  void choice(std::string_view name, Enum& value, EnumWords words) {
+    value = static_cast<Enum>(index_of(name, words, static_cast<std::size_t>(value)));
+  }
+
+  /// What is wrong with the line; empty if it was read to its end without a problem.
+  [[nodiscard]] std::string problem();
+
+ private:
+  [[nodiscard]] bool take(std::string_view name, std::string_view& value);
+  [[nodiscard]] std::size_t index_of(std::string_view name, EnumWords words, std::size_t fallback);
+  void fail(std::string_view name, std::string_view value, std::string_view expected);
+  template <typename Value, typename Parse>
+  void read(std::string_view name, Value& value, std::string_view expected, Parse parse);
+
+  std::string_view rest_;
+  std::string problem_;
+};
+
+}  // namespace rubato

@@ -1,0 +1,140 @@
+#include "rubato/policy/commitments.h"
+
+#include <array>
+#include <map>
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+#include "rubato/base/random.h"
+
+namespace rubato {
+namespace {
+
+constexpr std::array kFour = {4};
+
+Plan plan_of(std::vector<std::tuple<double, double, int>> segments, PoolId pool = {}) {
+  Plan plan{.pool = pool};
+  for (const auto& [from, to, workers] : segments) {
+    plan.segments.push_back({.from = at_seconds(from), .to = at_seconds(to), .workers = workers});
+  }
+  return plan;
+}
+
+TEST(Commitments, ReservePlansOnTheLedgerOfTheirPool) {
+  constexpr std::array kTwoPools = {4, 8};
+  Commitments commitments(kTwoPools);
+
+  commitments.set(JobId{1}, at_seconds(9), plan_of({{0, 5, 3}}, PoolId{1}), at_seconds(0));
+
+  EXPECT_EQ(commitments.ledger(PoolId{0}).free_at(at_seconds(1)), 4);
+  EXPECT_EQ(commitments.ledger(PoolId{1}).free_at(at_seconds(1)), 5);
+  EXPECT_EQ(commitments.ledger(PoolId{1}).free_at(at_seconds(5)), 8);
+}
+
+TEST(Commitments, FreeOnlyTheFutureOfADroppedPlan) {
+  Commitments commitments(kFour);
+  const Plan plan = plan_of({{0, 5, 3}, {6, 8, 1}});
+  commitments.set(JobId{1}, at_seconds(9), plan, at_seconds(0));
+
+  EXPECT_EQ(commitments.drop(JobId{1}, at_seconds(3)), plan);
+
+  EXPECT_EQ(commitments.ledger(PoolId{}).free_at(at_seconds(2)), 1);
+  EXPECT_EQ(commitments.ledger(PoolId{}).min_free(at_seconds(3), kNever), 4);
+  EXPECT_EQ(commitments.find(JobId{1}), nullptr);
+  EXPECT_EQ(commitments.next_change(), kNever);
+}
+
+TEST(Commitments, WalkByDeadlineThenId) {
+  Commitments commitments(kFour);
+  commitments.set(JobId{1}, at_seconds(9), Plan{}, at_seconds(0));
+  commitments.set(JobId{3}, at_seconds(7), Plan{}, at_seconds(0));
+  commitments.set(JobId{2}, at_seconds(9), Plan{}, at_seconds(0));
+
+  std::vector<std::uint64_t> order;
+  for (const auto& [deadline, job] : commitments.by_deadline()) {
+    order.push_back(job.value);
+  }
+
+  EXPECT_EQ(order, (std::vector<std::uint64_t>{3, 1, 2}));
+}
+
+TEST(Commitments, NameEachMomentOfChangeOnceUntilItWasHandled) {
+  Commitments commitments(kFour);
+  commitments.set(JobId{1}, at_seconds(9), plan_of({{1, 3, 1}, {3, 5, 2}}), at_seconds(0));
+  commitments.set(JobId{2}, at_seconds(9), plan_of({{3, 5, 1}}), at_seconds(0));
+
+  EXPECT_EQ(commitments.changes_after(at_seconds(0)),
+            (std::vector<Instant>{at_seconds(1), at_seconds(3)}));
+  commitments.advance(at_seconds(3), at_seconds(1));
+  EXPECT_EQ(commitments.next_change(), at_seconds(3));
+  commitments.drop(JobId{1}, at_seconds(3));
+  EXPECT_EQ(commitments.next_change(), at_seconds(3));  // Still the other job's.
+  commitments.advance(at_seconds(3), at_seconds(3));
+  EXPECT_EQ(commitments.next_change(), kNever);
+}
+
+TEST(Commitments, AreReplacedAllAtOnce) {
+  Commitments commitments(kFour);
+  commitments.set(JobId{1}, at_seconds(9), plan_of({{0, 5, 4}}), at_seconds(0));
+  std::vector<Commitment> others = {
+      {.job = JobId{2}, .deadline = at_seconds(8), .plan = plan_of({{2, 4, 2}})}};
+  constexpr std::array kTwo = {2};
+
+  commitments.replace_all(others, kTwo);
+
+  EXPECT_EQ(commitments.size(), 1U);
+  EXPECT_EQ(commitments.find(JobId{1}), nullptr);
+  EXPECT_EQ(commitments.ledger(PoolId{}).free_at(at_seconds(1)), 2);
+  EXPECT_EQ(commitments.ledger(PoolId{}).free_at(at_seconds(3)), 0);
+}
+
+// Plans and ledger agree at every moment, whatever is set and dropped on the way.
+TEST(Commitments, AgreeWithTheirLedger) {
+  constexpr std::array kEight = {8};
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed);
+    Commitments commitments(kEight);
+    std::map<JobId, Plan> plans;
+    int now = 0;
+    for (int step = 0; step < 60; ++step) {
+      const JobId job{static_cast<std::uint64_t>(random.integer(0, 9))};
+      if (random.chance(0.3)) {
+        now += static_cast<int>(random.integer(0, 5));
+        commitments.advance(at_seconds(now), at_seconds(now));
+      }
+      commitments.drop(job, at_seconds(now));
+      plans.erase(job);
+      Plan plan;
+      int from = now + static_cast<int>(random.integer(0, 10));
+      for (std::int64_t i = random.integer(0, 3); i > 0; --i) {
+        const int to = from + static_cast<int>(random.integer(1, 10));
+        const int room = commitments.ledger(PoolId{}).min_free(at_seconds(from), at_seconds(to));
+        if (const auto workers = static_cast<int>(random.integer(0, room)); workers > 0) {
+          plan.segments.push_back(
+              {.from = at_seconds(from), .to = at_seconds(to), .workers = workers});
+        }
+        from = to + static_cast<int>(random.integer(0, 3));
+      }
+      commitments.set(job, at_seconds(100), plan, at_seconds(now));
+      plans[job] = plan;
+      for (int at = now; at < now + 60; ++at) {
+        int used = 0;
+        bool changes = false;
+        for (const auto& [id, each] : plans) {
+          used += each.at(at_seconds(at));
+          for (const PlanSegment& segment : each.segments) {
+            changes |= segment.from == at_seconds(at);
+          }
+        }
+        ASSERT_EQ(commitments.ledger(PoolId{}).free_at(at_seconds(at)), 8 - used)
+            << "seed " << seed << " step " << step << " at " << at;
+        ASSERT_TRUE(at <= now || commitments.changes_at(at_seconds(at)) == changes)
+            << "seed " << seed << " step " << step << " at " << at;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,208 @@
+// The program as scripts see it: exit codes, JSON names, files that appear whole or not at all.
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace rubato {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Outcome {
+  int code = -1;
+  std::string out{};
+};
+
+/// A folder of its own for each test, gone afterwards.
+class Program : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::temp_directory_path() /
+              ("rubato-" + std::to_string(getpid()) + "-" + info->name());
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  static Outcome run(const std::string& arguments) {
+    const char* binary = std::getenv("RUBATO_BINARY");
+    EXPECT_NE(binary, nullptr);
+    Outcome outcome;
+    const std::string command = std::string(binary == nullptr ? "false" : binary) + " " + arguments;
+    std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+    std::array<char, 4096> buffer{};
+    for (std::size_t got = 0; (got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
+      outcome.out.append(buffer.data(), got);
+    }
+    outcome.code = WEXITSTATUS(pclose(pipe));
+    return outcome;
+  }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
+  }
+
+  [[nodiscard]] std::string generated(int jobs) const {
+    const std::string file = path("made.jsonl");
+    EXPECT_EQ(run("trace generate --jobs " + std::to_string(jobs) +
+                  " --seed 5 --cluster 4x8 --load 0.8 -o " + file)
+                  .code,
+              0);
+    return file;
+  }
+
+  std::filesystem::path folder_;
+};
+
+constexpr const char* kHeader =
+    "job_id,submit_time,iteration,model_name,ddl,batch_size,num_gpu,duration\n";
+
+TEST_F(Program, PrintsTheFixedJsonNames) {
+  const std::string trace = generated(60);
+
+  const Outcome outcome = run("sim --trace " + trace + " --cluster 4x8 --json --policy " +
+                              "elasticflow,tiresias:thresholds=3250/7200");
+
+  ASSERT_EQ(outcome.code, 0) << outcome.out;
+  const Json report = Json::parse(outcome.out);
+  for (const char* name : {"version", "trace", "cluster", "seed", "results"}) {
+    EXPECT_TRUE(report.contains(name)) << name;
+  }
+  ASSERT_EQ(report["results"].size(), 2U);
+  EXPECT_EQ(report["results"][1]["policy"], "tiresias:thresholds=3250/7200");
+  for (const char* name : {"policy",
+                           "jobs",
+                           "admitted",
+                           "refused",
+                           "finished",
+                           "deadline_jobs",
+                           "deadline_met",
+                           "deadline_met_ratio",
+                           "deadline_upper_bound",
+                           "promises_broken",
+                           "jct_avg_seconds",
+                           "jct_p50_seconds",
+                           "jct_p99_seconds",
+                           "makespan_seconds",
+                           "gpu_utilization",
+                           "cluster_efficiency",
+                           "finish_time_fairness_max",
+                           "total_value",
+                           "resizes",
+                           "migrations",
+                           "decisions",
+                           "decision_p50_seconds",
+                           "decision_p99_seconds",
+                           "decision_max_seconds",
+                           "wall_seconds",
+                           "peak_rss_bytes"}) {
+    EXPECT_TRUE(report["results"][0].contains(name)) << name;
+  }
+  EXPECT_EQ(report["results"][0]["promises_broken"], 0);
+}
+
+TEST_F(Program, SaysTheSameTwice) {
+  const std::string command =
+      "sim --trace " + generated(60) + " --cluster 4x8 --json --noise 0.1 --seed 4";
+  const auto without_times = [](const std::string& text) {
+    Json report = Json::parse(text);
+    for (Json& row : report["results"]) {
+      for (const char* name : {"decision_p50_seconds", "decision_p99_seconds",
+                               "decision_max_seconds", "wall_seconds", "peak_rss_bytes"}) {
+        row.erase(name);
+      }
+    }
+    return report.dump();
+  };
+
+  EXPECT_EQ(without_times(run(command).out), without_times(run(command).out));
+}
+
+TEST_F(Program, GivesConfidenceIntervalsOverSeeds) {
+  const Outcome outcome =
+      run("sim --trace " + generated(60) + " --cluster 4x8 --json --seeds 4 --redraw-deadlines");
+
+  const Json row = Json::parse(outcome.out)["results"][0];
+  EXPECT_EQ(row["seeds"], 4);
+  EXPECT_GT(row["ci"]["deadline_met_ratio"].get<double>(), 0);
+}
+
+TEST_F(Program, NamesFileLineAndFieldOfABadRow) {
+  const std::string trace = write("bad.csv", std::string(kHeader) + "0,0,100,m,50,1,-2,10\n");
+
+  const Outcome outcome = run("sim --trace " + trace + " --cluster 2x8");
+
+  EXPECT_EQ(outcome.code, 65);
+  EXPECT_NE(outcome.out.find("bad.csv:2"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("num_gpu"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Program, SuggestsTheNearestSpelling) {
+  const Outcome policy = run("sim --trace x --policy elasticflw");
+  const Outcome cluster = run("sim --trace x --cluster 16by8");
+  const Outcome verb = run("polcy list");
+
+  EXPECT_EQ(policy.code, 65);
+  EXPECT_NE(policy.out.find("did you mean 'elasticflow'"), std::string::npos) << policy.out;
+  EXPECT_EQ(cluster.code, 65);
+  EXPECT_NE(cluster.out.find("16x8"), std::string::npos) << cluster.out;
+  EXPECT_EQ(verb.code, 64);
+  EXPECT_NE(verb.out.find("did you mean 'policy'"), std::string::npos) << verb.out;
+}
+
+TEST_F(Program, LeavesNothingHalfDoneWhenAReportCannotBeWritten) {
+  const Outcome outcome =
+      run("sim --trace " + generated(20) + " --cluster 4x8 --html " + path("missing/report.html"));
+
+  EXPECT_EQ(outcome.code, 65) << outcome.out;
+  EXPECT_FALSE(std::filesystem::exists(path("missing")));
+}
+
+TEST_F(Program, WritesAReportThatNeedsNoNetwork) {
+  const std::string file = path("report.html");
+
+  ASSERT_EQ(run("demo --html " + file).code, 0);
+
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  EXPECT_GT(text.str().size(), 50'000U);
+  EXPECT_EQ(text.str().find("src=\"http"), std::string::npos);
+  EXPECT_EQ(text.str().find("href=\"http"), std::string::npos);
+}
+
+TEST_F(Program, ListsPoliciesAsJson) {
+  const Outcome outcome = run("policy list --json");
+
+  const Json policies = Json::parse(outcome.out)["policies"];
+  EXPECT_GE(policies.size(), 8U);
+  for (const char* name : {"name", "paper", "fidelity", "objective", "needs"}) {
+    EXPECT_TRUE(policies[0].contains(name)) << name;
+  }
+}
+
+TEST_F(Program, SurvivesBadLuck) {
+  const std::string trace = generated(60);
+
+  for (const char* faults : {"node_mtbf=100000,node_repair=3000", "worker_mtbf=100000",
+                             "straggler_mtbf=100000,report_delay=120", "noise=0.2"}) {
+    const Outcome outcome = run("sim --trace " + trace + " --cluster 4x8 --policy all --faults " +
+                                std::string(faults) + " --json");
+    EXPECT_EQ(outcome.code, 0) << faults << "\n" << outcome.out;
+  }
+}
+
+}  // namespace
+}  // namespace rubato
