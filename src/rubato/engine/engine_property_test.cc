@@ -32,25 +32,6 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-/// What a policy is known to get wrong. Found here, to be mended there: the list only shrinks.
-struct KnownFault {
-  std::string_view policy{};
-  std::string_view what{};
-};
-
-constexpr std::string_view kReloadDiffers = "reloaded just before a fault, it goes another way";
-constexpr std::string_view kPlansTooMuch = "plans more GPUs than there are under artifact";
-
-constexpr std::array kKnownFaults = {
-    KnownFault{"edf-ac", kPlansTooMuch}, KnownFault{"elasticflow", kReloadDiffers},
-    KnownFault{"srtf", kReloadDiffers}, KnownFault{"tiresias", kReloadDiffers}};
-
-bool is_known(std::string_view policy, std::string_view what) {
-  return std::ranges::any_of(kKnownFaults, [&](const KnownFault& fault) {
-    return fault.policy == policy && fault.what == what;
-  });
-}
-
 class AnyPolicy : public testing::TestWithParam<Case> {
  protected:
   [[nodiscard]] static World world(std::uint64_t seed) {
@@ -68,9 +49,6 @@ INSTANTIATE_TEST_SUITE_P(Engine, AnyPolicy, testing::ValuesIn(all_cases()), [](c
 });
 
 TEST_P(AnyPolicy, NeverHandsOutAGpuTwiceAndNeverRaisesAnAlarm) {
-  if (GetParam().accounting == Accounting::Artifact && is_known(GetParam().policy, kPlansTooMuch)) {
-    GTEST_SKIP() << kPlansTooMuch;
-  }
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     Engine engine = world(seed).engine(GetParam().policy);
     RandomRun run(engine, seed);
@@ -174,9 +152,6 @@ TEST_P(AnyPolicy, StartsAJobAgainThatLostAWorker) {
 }
 
 TEST_P(AnyPolicy, ContinuesWithTheSameBytesAfterItWasReloaded) {
-  if (is_known(GetParam().policy, kReloadDiffers)) {
-    GTEST_SKIP() << kReloadDiffers;
-  }
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     const std::string never = reloaded_journal(world(seed), GetParam().policy, kSteps);
 

@@ -11,10 +11,15 @@ namespace {
 // How often plans are made again for the rounds they turned out to cause.
 constexpr int kStallPasses = 4;
 
-// Shapes to try in turn: where changes are cheap, room for others first; where each stops everyone,
-// few changes first.
-constexpr std::array kMostRoom = {FillShape::Late, FillShape::Early};
-constexpr std::array kFewRounds = {FillShape::Early, FillShape::Late};
+// Ways to plan, to try in turn: where changes are cheap, room for others first; where each stops
+// everyone, few changes first, and for a newcomer's sake at last less time in hand for the others.
+using Tactic = DeadlinePlanner::Tactic;
+constexpr double kPart = 0.25;
+constexpr std::array<Tactic, 2> kMostRoom = {{{FillShape::Late, 1}, {FillShape::Early, 1}}};
+constexpr std::array<Tactic, 4> kFewRounds = {{{FillShape::Early, 1},
+                                               {FillShape::Late, 1},
+                                               {FillShape::Early, kPart},
+                                               {FillShape::Late, kPart}}};
 
 // Times the expected cost of rounds that a job keeps in hand, and rounds more for a newcomer: an
 // admitted job without any time in hand would keep everyone after it out.
@@ -76,7 +81,7 @@ std::optional<Plan> DeadlinePlanner::plan_one(const JobState& job, const FillReq
 // One pass in deadline order; `set.stalls` are the rounds to reckon with. On failure the plans made
 // so far are left in `set`.
 bool DeadlinePlanner::plan_once(std::span<const JobState* const> jobs, const JobState* newcomer,
-                                Occasion occasion, FillShape shape, PlanSet& set) const {
+                                Occasion occasion, const Tactic& tactic, PlanSet& set) const {
   std::vector<Ledger> ledgers;
   for (const int gpus : view_.capacity) {
     ledgers.emplace_back(gpus);
@@ -86,9 +91,11 @@ bool DeadlinePlanner::plan_once(std::span<const JobState* const> jobs, const Job
   const Duration restarts = charges_.restarts(view_.costs, set.stalls.size());
   for (const JobState* job : jobs) {
     FillRequest wanted = request(*job, job->pool());
-    wanted.shape = shape;
+    wanted.shape = tactic.shape;
     wanted.ready = std::max(wanted.ready, start_) + charges_.coming(view_.costs);
-    wanted.reserve = reserve(*job, job == newcomer, occasion) + restarts;
+    const double part = job == newcomer ? 1 : tactic.reserve_part;
+    const Duration reserve = this->reserve(*job, job == newcomer, occasion);
+    wanted.reserve = from_seconds(part * to_seconds(reserve)) + restarts;
     wanted.stalls = set.stalls.empty() ? nullptr : &set.stalls;
     auto plan = ends_by(*job, start_) ? Plan{.pool = job->pool()} : plan_one(*job, wanted, ledgers);
     if (!plan) {
@@ -140,10 +147,15 @@ std::optional<PlanSet> DeadlinePlanner::plan(std::span<const JobState* const> jo
                                              const JobState* newcomer, Occasion occasion,
                                              JobId* failed) const {
   const bool stops_everyone = view_.costs.accounting() == Accounting::Artifact;
-  for (const FillShape shape : stops_everyone ? kFewRounds : kMostRoom) {
+  const std::span<const Tactic> tactics =
+      stops_everyone ? std::span<const Tactic>(kFewRounds) : std::span<const Tactic>(kMostRoom);
+  for (const Tactic& tactic : tactics) {
+    if (tactic.reserve_part < 1 && occasion != Occasion::Arrival) {
+      break;
+    }
     PlanSet set;
     for (int pass = 0; pass < kStallPasses; ++pass) {
-      if (!plan_once(jobs, newcomer, occasion, shape, set)) {
+      if (!plan_once(jobs, newcomer, occasion, tactic, set)) {
         if (failed != nullptr) {
           *failed = jobs[set.plans.size()]->id();
         }

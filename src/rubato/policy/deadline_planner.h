@@ -35,6 +35,12 @@ struct PlanSet {
 /// differ from what jobs have now.
 class DeadlinePlanner {
  public:
+  /// One way to plan: the shape of plans, and the part of their reserve jobs must keep.
+  struct Tactic {
+    FillShape shape = FillShape::Early;
+    double reserve_part = 1;
+  };
+
   DeadlinePlanner(const View& view, const RoundCharges& charges, Instant start)
       : view_(view), charges_(charges), start_(start) {}
 
@@ -51,7 +57,7 @@ class DeadlinePlanner {
 
  private:
   [[nodiscard]] bool plan_once(std::span<const JobState* const> jobs, const JobState* newcomer,
-                               Occasion occasion, FillShape shape, PlanSet& set) const;
+                               Occasion occasion, const Tactic& tactic, PlanSet& set) const;
   [[nodiscard]] std::optional<Plan> plan_one(const JobState& job, const FillRequest& like,
                                              std::span<const Ledger> ledgers) const;
   [[nodiscard]] PlannedStalls stalls_of(const std::vector<Commitment>& plans) const;

@@ -68,12 +68,20 @@ Traits ElasticFlow::traits() const {
 void ElasticFlow::begin(const View& view) {
   const Instant handled = timer_.last() == kNever ? Instant::min() : timer_.last();
   if (!commitments_) {
-    commitments_.emplace(view.capacity);
+    // The event may be that nodes are gone: the plans were made when they were not.
+    std::vector<int> when_whole;
+    for (const Pool& pool : view.topology.pools()) {
+      when_whole.push_back(pool.gpus);
+    }
+    commitments_.emplace(when_whole);
     view.jobs.for_each([&](const JobState& job) {
-      if (!job.plan.empty() && !late_.contains(job.id())) {
+      if (job.promised != kNever && !late_.contains(job.id())) {
         commitments_->set(job.id(), job.job.deadline, job.plan, view.now);
       }
     });
+    for (const Pool& pool : view.topology.pools()) {
+      commitments_->change_capacity(pool.id, view.now, view.capacity[pool.id.value] - pool.gpus);
+    }
   }
   commitments_->advance(view.now, handled);
   stalls_ = stalls_after(view.now, view);
@@ -304,6 +312,9 @@ Decision ElasticFlow::hold_round(const View& view) {
     return wait(view, std::move(decision));
   }
   std::vector<std::vector<Contender>> contenders(view.topology.pools().size());
+  for (std::vector<Contender>& each : contenders) {
+    each.reserve(view.jobs.size() / contenders.size());
+  }
   Commitments::Reading plans(*commitments_, view.now);
   view.jobs.for_each([&](const JobState& job) {
     if (job.admitted) {

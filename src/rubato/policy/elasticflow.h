@@ -34,8 +34,9 @@
 namespace rubato {
 
 struct ElasticFlowOptions {
-  /// Plans made anew within one slot at most, counted in jobs: bounds what an overload can cost.
-  long replans_per_slot = 100'000;
+  /// Plans made anew within one slot at most, counted in jobs: bounds what an overload can cost, to
+  /// about a tenth of a second per slot. Beyond it new jobs are only fitted beside the plans.
+  long replans_per_slot = 20'000;
 };
 
 class ElasticFlow final : public Policy {

@@ -20,11 +20,13 @@ void GangPolicy::rebuild(const View& view) {
     Member& member = members_[job.id()];
     member.gang = *gang;
     ++waiting_;
-    if (job.share > 0) {
+    // Who ran when the state was saved may have been stopped by the very event to be handled.
+    if (loaded_running_ ? loaded_running_->contains(job.id()) : job.share > 0) {
       set_running(member, true);
     }
     joins(job, view);
   });
+  loaded_running_.reset();
   is_stale_ = false;
 }
 
@@ -115,6 +117,15 @@ Decision GangPolicy::on(const Event& event, const View& view) {
 std::string GangPolicy::save() const {
   std::string state;
   append_line(state, "round", {timer_.last().time_since_epoch().count()});
+  std::set<JobId> running = loaded_running_.value_or(std::set<JobId>{});
+  for (const auto& [id, member] : members_) {
+    if (member.runs) {
+      running.insert(id);
+    }
+  }
+  for (const JobId id : running) {
+    append_line(state, "runs", {static_cast<std::int64_t>(id.value)});
+  }
   return state;
 }
 
@@ -124,11 +135,15 @@ Status GangPolicy::load(std::string_view state) {
     return lines.error();
   }
   clear();
+  members_.clear();
   timer_ = RoundTimer{};
   is_stale_ = true;
+  loaded_running_.emplace();
   for (const SavedLine& line : *lines) {
     if (line.word == "round" && line.numbers.size() == 1) {
       timer_.held(Instant{Duration{line.numbers.front()}});
+    } else if (line.word == "runs" && line.numbers.size() == 1) {
+      loaded_running_->insert(JobId{static_cast<std::uint64_t>(line.numbers.front())});
     } else if (Status status = restore(line); !status) {
       return status;
     }

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -69,8 +71,9 @@ class GangPolicy : public Policy {
 
   RoundTimer timer_;
   bool is_stale_ = true;
-  std::unordered_map<JobId, Member> members_;  // Looked up, never walked for a decision.
-  std::vector<int> used_;                      // GPUs of running jobs, per pool.
+  std::optional<std::set<JobId>> loaded_running_;  // Who ran when the state was saved.
+  std::unordered_map<JobId, Member> members_;      // Looked up, never walked for a decision.
+  std::vector<int> used_;                          // GPUs of running jobs, per pool.
   std::size_t waiting_ = 0;
 };
 

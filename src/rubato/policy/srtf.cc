@@ -31,7 +31,7 @@ class Srtf final : public GangPolicy {
   void joins(const JobState& job, const View& view) override {
     pools_.resize(view.topology.pools().size());
     const auto loaded = loaded_.find(job.id());
-    if (loaded != loaded_.end()) {
+    if (loaded != loaded_.end() && is_running(job.id())) {
       run(job, Instant{Duration{loaded->second}});
       loaded_.erase(loaded);
     } else {

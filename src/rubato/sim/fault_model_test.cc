@@ -8,7 +8,9 @@
 namespace rubato {
 namespace {
 
-Topology nodes(int count) { return Topology(std::vector<NodeGroup>{{.nodes = count, .gpus_per_node = 4}}); }
+Topology nodes(int count) {
+  return Topology(std::vector<NodeGroup>{{.nodes = count, .gpus_per_node = 4}});
+}
 
 std::vector<Fault> draw(const FaultOptions& options, int count = 4, std::uint64_t seed = 1) {
   return draw_faults(options, nodes(count), at_seconds(100), at_seconds(1e6), Random(seed));
@@ -40,8 +42,8 @@ TEST(FaultOptions, NameWhatIsWrong) {
 TEST(FaultModel, DrawsNothingThatIsSwitchedOff) { EXPECT_TRUE(draw(FaultOptions{}).empty()); }
 
 TEST(FaultModel, DrawsInOrderOfTimeAndInsideTheWindow) {
-  const auto faults = draw(
-      {.node_mtbf = 5000, .node_repair = 100, .worker_mtbf = 3000, .straggler_mtbf = 4000});
+  const auto faults =
+      draw({.node_mtbf = 5000, .node_repair = 100, .worker_mtbf = 3000, .straggler_mtbf = 4000});
 
   EXPECT_TRUE(std::ranges::is_sorted(faults, {}, &Fault::at));
   for (const Fault& fault : faults) {

@@ -76,8 +76,8 @@ TEST(Recorder, WritesDownTheLifeOfAJob) {
 TEST(Recorder, KeepsTheReasonOfARefusal) {
   Desk desk;
   desk.arrive(0);
-  desk.recorder.answer(Verdict{
-      .job = JobId{0}, .kind = VerdictKind::Refuse, .reason = Reason::PromisesInTheWay});
+  desk.recorder.answer(
+      Verdict{.job = JobId{0}, .kind = VerdictKind::Refuse, .reason = Reason::PromisesInTheWay});
 
   const History history = desk.finish(30);
 

@@ -1,7 +1,7 @@
 #include "rubato/sim/simulator.h"
 
 #include <algorithm>
-#include <map>
+#include <array>
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -69,17 +69,18 @@ Seen watch(std::vector<Job> jobs, SimOptions options, std::string_view cluster =
   const Workload workload = prepare(std::move(jobs), speeds);
   options.audit = true;
   Seen seen;
-  const SimWatcher watcher{
-      .on_event =
-          [&](Instant now, const Event& event) {
-            std::string name(name_of(event));
-            if (const auto* arrival = std::get_if<Arrival>(&event)) {
-              name += fmt::format(" {}", arrival->job.id.value);
-            }
-            seen.events.emplace_back(to_seconds(now), name);
-          },
-      .on_command = [&](Instant now,
-                        const Command& command) { seen.commands.emplace_back(to_seconds(now), command); }};
+  const SimWatcher watcher{.on_event =
+                               [&](Instant now, const Event& event) {
+                                 std::string name(name_of(event));
+                                 if (const auto* arrival = std::get_if<Arrival>(&event)) {
+                                   name += fmt::format(" {}", arrival->job.id.value);
+                                 }
+                                 seen.events.emplace_back(to_seconds(now), name);
+                               },
+                           .on_command =
+                               [&](Instant now, const Command& command) {
+                                 seen.commands.emplace_back(to_seconds(now), command);
+                               }};
   auto result = simulate(workload.jobs, topology, speeds, options, watcher);
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message);
   if (result.ok()) {
@@ -119,8 +120,9 @@ TEST(EventQueue, OrdersByTimeThenKindThenId) {
 
 TEST(Simulator, HandlesEventsOfOneInstantInTheirOrder) {
   // The first job ends at 10 s, when two more arrive; only then is a round held.
-  const Seen seen =
-      watch({job_of(0, 4, 10), job_of(10, 4, 10), job_of(10, 2, 10)}, without_cost("fifo"));
+  SimOptions options = without_cost("fifo");
+  options.slot = std::chrono::seconds{10};
+  const Seen seen = watch({job_of(0, 4, 10), job_of(10, 4, 10), job_of(10, 2, 10)}, options);
 
   EXPECT_EQ(seen.events_at(10),
             (std::vector<std::string>{"completion", "arrival 1", "arrival 2", "tick"}));
@@ -145,16 +147,15 @@ TEST(Simulator, ForgetsTheFinishOfAJobThatWasResized) {
   EXPECT_EQ(seen.events_at(10), std::vector<std::string>{});
   EXPECT_GT(seen.finish(0), 10);
   EXPECT_LE(seen.finish(1), 16);
-  const auto ends = std::ranges::count(seen.events, "completion", [](const auto& each) {
-    return each.second;
-  });
+  const auto ends =
+      std::ranges::count(seen.events, "completion", [](const auto& each) { return each.second; });
   EXPECT_EQ(ends, 2);
 }
 
 TEST(Simulator, ChargesPausesOnceForEachChange) {
   const Seen physical = watch({job_of(0, 4, 10)}, SimOptions{.policy = "fifo"});
-  const Seen artifact = watch(
-      {job_of(0, 4, 10)}, SimOptions{.policy = "fifo", .accounting = Accounting::Artifact});
+  const Seen artifact =
+      watch({job_of(0, 4, 10)}, SimOptions{.policy = "fifo", .accounting = Accounting::Artifact});
 
   EXPECT_EQ(physical.finish(0), 10 + 3.904);
   EXPECT_EQ(artifact.finish(0), 10 + 2 + 2 * 3);
@@ -169,8 +170,8 @@ TEST(Simulator, StallsUnchangedJobsUnderTheArtifactsAccounting) {
 
   const bool stalls = std::ranges::any_of(seen.commands, [](const auto& each) {
     const auto* stall = std::get_if<Stall>(&each.second);
-    return stall != nullptr && stall->job == JobId{0} &&
-           stall->pause == std::chrono::seconds{2} && each.first == 100;
+    return stall != nullptr && stall->job == JobId{0} && stall->pause == std::chrono::seconds{2} &&
+           each.first == 100;
   });
 
   EXPECT_TRUE(stalls);
@@ -204,7 +205,7 @@ TEST(Simulator, StrikesEveryPolicyWithTheSameFaults) {
     options.policy = policy;
     std::vector<double> moments;
     for (const auto& [at, name] :
-         watch({job_of(0, 1, 5000), job_of(0, 1, 5000)}, options, "2x4").events) {
+         watch({job_of(0, 1, 50'000), job_of(0, 1, 50'000)}, options, "2x4").events) {
       if (name == "node" && at < 2000) {
         moments.push_back(at);
       }
@@ -250,9 +251,8 @@ TEST(Simulator, StopsAJobWhoseNodeIsLostAndRunsItAgain) {
   options.faults = {.node_mtbf = 300, .node_repair = 50};
   const Seen seen = watch({job_of(0, 4, 2000)}, options, "1x4");
 
-  const auto stops = std::ranges::count_if(seen.commands, [](const auto& each) {
-    return std::holds_alternative<Suspend>(each.second);
-  });
+  const auto stops = std::ranges::count_if(
+      seen.commands, [](const auto& each) { return std::holds_alternative<Suspend>(each.second); });
 
   EXPECT_GT(stops, 0);
   EXPECT_GT(seen.finish(0), 2000);

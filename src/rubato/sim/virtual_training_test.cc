@@ -33,9 +33,10 @@ struct Hall {
   }
 
   void run(double now, std::uint64_t id, GpuRange gpus, double pause = 0) {
-    training.run(at_seconds(now),
-                 Run{.job = JobId{id}, .placement = {.ranges = {gpus}}, .pause = from_seconds(pause)},
-                 speeds);
+    training.run(
+        at_seconds(now),
+        Run{.job = JobId{id}, .placement = {.ranges = {gpus}}, .pause = from_seconds(pause)},
+        speeds);
   }
   [[nodiscard]] double finish(std::uint64_t id) const {
     return to_seconds(training.finish(jobs[id]));

@@ -70,9 +70,9 @@ TEST(Workload, SaysWhereSpeedsComeFrom) {
   const Workload workload =
       prepare({job_of("known", 0), job_of("unknown", 0), job_of("known", 1)}, speeds);
 
-  EXPECT_EQ(workload.notes, (std::vector<std::string>{
-                                "known/1: measured at 1 2 4 GPUs (2 jobs)",
-                                "unknown/1: assumed at 1 2 4 GPUs (1 jobs)"}));
+  EXPECT_EQ(workload.notes,
+            (std::vector<std::string>{"known/1: measured at 1 2 4 GPUs (2 jobs)",
+                                      "unknown/1: assumed at 1 2 4 GPUs (1 jobs)"}));
 }
 
 TEST(Alone, IsTheRunTimeAtThePeakAndAtTheRequestedCount) {
