@@ -4,7 +4,9 @@
 Reads the JSON of Google Benchmark. A name such as `Decision/elasticflow/jobs:1000/gpus:10000` has a
 subject (`Decision/elasticflow`) and sizes (`jobs`, `gpus`). For each size, the benchmarks that
 differ in that size alone form a group; the growth exponent of a group is the slope of log(time)
-against log(size), by least squares. 1 means linear, 2 quadratic.
+against log(size), by least squares. 1 means linear, 2 quadratic. Small sizes are mostly fixed cost
+and flatter the exponent, so `last` gives the slope between the two largest sizes alone; a cost of
+n log n has the slope under `n log n` there.
 
 A second table gives times as multiples of those of the baseline, `fifo`, at the same sizes in the
 same run: machines differ, ratios hardly. Fails if a benchmark reported an error, such as a crossed
@@ -134,9 +136,14 @@ def ratio_table(rows):
 
 def table(rows):
     """The rows as aligned text."""
-    lines = [("benchmark", "grows with", "fixed", "points", "from", "to", "exponent", "r2")]
+    lines = [
+        ("benchmark", "grows with", "fixed", "points", "from", "to", "exponent", "r2")
+        + ("last", "n log n")
+    ]
     for subject, key, fixed, points, slope, r2 in rows:
         (low, low_time), (high, high_time) = points[0], points[-1]
+        (before, before_time) = points[-2]
+        decade = math.log(high / before)
         lines.append(
             (
                 subject,
@@ -147,6 +154,8 @@ def table(rows):
                 duration(high_time),
                 f"{slope:.2f}",
                 f"{r2:.3f}",
+                f"{math.log(high_time / before_time) / decade:.2f}",
+                f"{1 + math.log(math.log(high) / math.log(before)) / decade:.2f}",
             )
         )
     return aligned(lines)

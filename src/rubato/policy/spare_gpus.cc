@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <map>
 
 #include "rubato/base/check.h"
 
@@ -73,24 +74,28 @@ int give_floors(std::vector<Contender>& contenders, int free) {
 
 // One smallest share for each job that has nothing, in turn.
 int give_starts(std::vector<Contender>& contenders, int free, const SpareRules& rules) {
-  std::vector<Place> waiting;
+  std::map<int, std::vector<Place>> turns;
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     const Contender& each = contenders[i];
     if (each.floor == 0) {
-      waiting.push_back(place_of(contenders, i, each.turn, each.curve->smallest().workers));
+      turns[each.turn].push_back(place_of(contenders, i, 0, each.curve->smallest().workers));
     }
   }
-  std::ranges::sort(waiting, is_before);
-  for (const Place& place : waiting) {
-    if (free == 0) {
-      break;
+  for (auto& [turn, waiting] : turns) {
+    if (!std::ranges::is_sorted(waiting, is_before)) {  // Mostly ids rise with arrivals.
+      std::ranges::sort(waiting, is_before);
     }
-    Contender& each = contenders[place.who];
-    const int least = place.to;
-    const bool runs = each.share > 0;  // Whether it may shrink is asked in keep_sizes.
-    if (least <= free && (runs || (rules.pays(each, least) && rules.survives(each, least)))) {
-      each.workers = least;
-      free -= least;
+    for (const Place& place : waiting) {
+      Contender& each = contenders[place.who];
+      const int least = place.to;
+      const bool runs = each.share > 0;  // Whether it may shrink is asked in keep_sizes.
+      if (least <= free && (runs || (rules.pays(each, least) && rules.survives(each, least)))) {
+        each.workers = least;
+        free -= least;
+      }
+      if (free == 0) {
+        return 0;
+      }
     }
   }
   return free;
