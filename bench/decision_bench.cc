@@ -33,7 +33,9 @@ struct EvenSubject {
   int gpus_per_job;
 };
 
-constexpr std::array<EvenSubject, 2> kEvenSubjects = {{
+constexpr std::array<EvenSubject, 4> kEvenSubjects = {{
+    {{"Decision/srtf_even", "srtf"}, 1},
+    {{"Decision/tiresias_even", "tiresias"}, 1},
     {{"Decision/elasticflow_even", "elasticflow"}, 10},
     {{"Decision/elasticflow_congested", "elasticflow", Pressure::Congested}, 4},
 }};

@@ -7,6 +7,7 @@
 #include "loaded_engine.h"
 #include "rubato/base/check.h"
 #include "rubato/cli/trace_speeds.h"
+#include "rubato/metrics/use_integral.h"
 #include "rubato/predict/speed_table.h"
 #include "rubato/sim/simulator.h"
 #include "rubato/sim/workload.h"
@@ -51,6 +52,9 @@ void run(benchmark::State& state, const std::string& policy) {
   state.counters["decision_p50_us"] = last.decision_p50_seconds * 1e6;
   state.counters["decision_p99_us"] = last.decision_p99_seconds * 1e6;
   state.counters["decision_max_us"] = last.decision_max_seconds * 1e6;
+  const History& history = last.history;
+  const UseSum use = UseIntegral(history.use).over(history.start, history.end);
+  state.counters["active_jobs_avg"] = use.active_seconds / to_seconds(history.end - history.start);
   state.counters["rounds"] = static_cast<double>(last.history.rounds);
   state.counters["peak_rss_bytes"] = peak_rss_bytes();
 }
