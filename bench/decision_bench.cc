@@ -1,11 +1,12 @@
 // What decisions cost against the number of active jobs and of GPUs, in processor time.
 //
-// One iteration is a completion, an arrival and the rounds they cause. `elasticflow_even` has ten
-// GPUs for each job. `elasticflow_congested` has four, all of them promised, and a second arrival
-// that makes the policy plan all jobs anew: the naive way that the others are to be compared with.
+// One iteration is a completion, an arrival and the rounds they cause. More jobs on the same cluster
+// are also a fuller cluster, so in `*_even` it grows with them: ten GPUs for each job under
+// `elasticflow_even`, one (too few) under the others. `elasticflow_congested` has four, all of them
+// promised, and a second arrival that makes the policy plan all jobs anew.
+//
 // Limit: with 1,000 active jobs and up to 10,000 GPUs the 99th percentile of single decisions stays
-// under 10 ms; a run that crosses it is marked as an error, and tools/bench_growth.py fails on
-// that.
+// under 10 ms. A run that crosses it is marked as an error, and tools/bench_growth.py fails on it.
 #include <array>
 #include <string>
 
