@@ -1,7 +1,7 @@
 // What decisions cost against the number of active jobs and of GPUs, in processor time.
 //
-// One iteration is a completion, an arrival and the rounds they cause. More jobs on the same cluster
-// are also a fuller cluster, so in `*_even` it grows with them: ten GPUs for each job under
+// One iteration is a completion, an arrival and the rounds they cause. More jobs on the same
+// cluster are also a fuller cluster, so in `*_even` it grows with them: ten GPUs for each job under
 // `elasticflow_even`, one (too few) under the others. `elasticflow_congested` has four, all of them
 // promised, and a second arrival that makes the policy plan all jobs anew.
 //
