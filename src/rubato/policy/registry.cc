@@ -45,7 +45,7 @@ constexpr std::array kPolicies = {
                .fidelity = "after the paper; pauses planned, promises kept",
                .objective = "deadlines met, least GPU time",
                .needs = "speed curve, deadline",
-               .options = "replans=100000 (plans made anew per slot at most)",
+               .options = "replans=20000 (plans made anew per slot at most)",
                .make = make_elasticflow},
     PolicyInfo{.name = "elasticflow-artifact",
                .paper = "ElasticFlow, ASPLOS'23 (published simulator)",
