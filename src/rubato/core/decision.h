@@ -5,6 +5,7 @@
 
 #include "rubato/base/time.h"
 #include "rubato/core/ids.h"
+#include "rubato/core/placement.h"
 #include "rubato/core/plan.h"
 #include "rubato/core/reason.h"
 
@@ -15,6 +16,7 @@ enum class VerdictKind {
   Refuse,  // Final: the job leaves.
   Defer,   // Not yet decided; stays until a later verdict.
   Demote,  // Stays as a best-effort job, without a promise.
+  Offer,   // Admitted for `payment` once its owner agrees: a Reply follows.
 };
 
 struct Verdict {
@@ -30,6 +32,7 @@ struct Target {
   JobId job{};
   PoolId pool{};
   int workers = 0;
+  std::vector<NodeShare> nodes{};  // Where; empty leaves it to the placer. Adds up to `workers`.
 };
 
 struct JobPlan {

@@ -45,6 +45,8 @@ struct Job {
   Duration duration{};  // Run time on `requested` GPUs as the trace has it; zero if unknown.
   WorkerCounts workers{};
   std::string gpu_type{};  // Empty: any type with a known speed.
+  std::string region{};    // Where its data lies; elsewhere they must be uploaded first.
+  double data_gb = 0;      // How much data that is.
   double weight = 1;
   ValueFunction value{};
 

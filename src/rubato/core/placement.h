@@ -17,6 +17,14 @@ struct GpuRange {
   friend auto operator<=>(const GpuRange&, const GpuRange&) = default;
 };
 
+/// Workers of a job on one node.
+struct NodeShare {
+  NodeId node{};
+  int workers = 0;
+
+  friend auto operator<=>(const NodeShare&, const NodeShare&) = default;
+};
+
 /// How far apart the workers of a job are: the wider, the slower they talk.
 enum class Span { Node, Rack, Across };
 

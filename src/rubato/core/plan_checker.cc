@@ -45,6 +45,14 @@ void check_targets(const Decision& decision, const JobTable& jobs, const PoolUse
                                    target.workers, target.pool.value));
       continue;
     }
+    int wished = 0;
+    for (const NodeShare& share : target.nodes) {
+      wished += share.workers;
+    }
+    if (!target.nodes.empty() && wished != target.workers) {
+      faults.push_back(fmt::format("job {}: {} workers, but its nodes are to hold {}",
+                                   target.job.value, target.workers, wished));
+    }
     if (target.workers > 0 && !job->admitted && !admits(decision, target.job)) {
       faults.push_back(fmt::format("job {} would run without a verdict", target.job.value));
     }

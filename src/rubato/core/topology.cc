@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -23,8 +24,54 @@ std::optional<int> count_within(std::string_view text, int max) {
                                                : std::nullopt;
 }
 
-// One `NxG[:TYPE]` part.
+constexpr double kDelayMax = 1e9;  // Seconds.
+constexpr double kGbpsMax = 1e6;
+
+// The text before the separator; `text` is left with what follows it, without a value if there is
+// no separator.
+std::string_view take_until(std::optional<std::string_view>& text, char separator) {
+  const std::size_t end = text->find(separator);
+  const std::string_view part = text->substr(0, end);
+  text = end == std::string_view::npos ? std::nullopt : std::optional(text->substr(end + 1));
+  return part;
+}
+
+// A number from zero to `max`; zero if there is no text.
+std::optional<double> amount_within(std::optional<std::string_view> text, double max) {
+  const auto amount = text ? parse_double(*text) : std::optional(0.0);
+  return amount && *amount >= 0 && *amount <= max ? amount : std::nullopt;
+}
+
+// `NAME[/SECONDS[/GBPS]]`.
+Result<Region> parse_region(std::string_view text) {
+  std::optional<std::string_view> rest = text;
+  Region region{.name = std::string(trimmed(take_until(rest, '/')))};
+  std::optional<std::string_view> seconds;
+  if (rest) {
+    seconds = take_until(rest, '/');
+  }
+  const auto delay = amount_within(seconds, kDelayMax);
+  const auto gbps = amount_within(rest, kGbpsMax);
+  if (region.name.empty() || !delay || !gbps) {
+    return bad_input(fmt::format(
+        "cluster '@{}': expected @REGION[/SECONDS[/GBPS]], such as @cloud or @cloud/3/10", text));
+  }
+  region.delay = from_seconds_up(*delay);
+  region.gbps = *gbps;
+  return region;
+}
+
+// One `NxG[:TYPE][@REGION]` part.
 Result<NodeGroup> parse_group(std::string_view text) {
+  const std::size_t at = text.find('@');
+  if (at != std::string_view::npos) {
+    auto group = parse_group(trimmed(text.substr(0, at)));
+    auto region = parse_region(text.substr(at + 1));
+    if (group && region) {
+      group->region = *std::move(region);
+    }
+    return !region ? Result<NodeGroup>(region.error()) : group;
+  }
   const std::size_t colon = text.find(':');
   const std::string_view counts = text.substr(0, colon);
   const std::size_t cross = counts.find_first_of("xX");
@@ -72,13 +119,20 @@ int Placement::gpus() const {
 }
 
 Topology::Topology(std::span<const NodeGroup> groups) {
-  std::map<std::string, PoolId> pool_of_type;
+  std::map<std::pair<std::string, std::size_t>, PoolId> pool_of_kind;
   int rack = 0;
   for (const NodeGroup& group : groups) {
     RUBATO_CHECK(group.nodes > 0 && group.gpus_per_node > 0);
-    const auto [entry, is_new] = pool_of_type.try_emplace(group.gpu_type, PoolId{pools_.size()});
+    const auto known = std::ranges::find(regions_, group.region.name, &Region::name);
+    const auto region = static_cast<std::size_t>(known - regions_.begin());
+    if (known == regions_.end()) {
+      regions_.push_back(group.region);
+    }
+    const auto [entry, is_new] =
+        pool_of_kind.try_emplace({group.gpu_type, region}, PoolId{pools_.size()});
     if (is_new) {
-      pools_.push_back(Pool{.id = entry->second, .gpu_type = group.gpu_type});
+      pools_.push_back(Pool{
+          .id = entry->second, .gpu_type = group.gpu_type, .region = static_cast<int>(region)});
     }
     Pool& pool = pools_[entry->second.value];
     for (int i = 0; i < group.nodes; ++i) {
@@ -89,7 +143,7 @@ Topology::Topology(std::span<const NodeGroup> groups) {
       nodes_.push_back(Node{.id = id,
                             .pool = pool.id,
                             .rack = rack,
-                            .region = group.region,
+                            .region = pool.region,
                             .gpus = group.gpus_per_node,
                             .gpus_per_switch = group.gpus_per_switch > 0 ? group.gpus_per_switch
                                                                          : group.gpus_per_node,
@@ -121,6 +175,13 @@ Result<Topology> Topology::parse(std::string_view text) {
   if (gpus > kGpusMax) {
     return bad_input(fmt::format("cluster: {} GPUs are more than {}", gpus, kGpusMax));
   }
+  for (const NodeGroup& group : groups) {
+    const auto first = std::ranges::find(groups, group.region.name,
+                                         [](const NodeGroup& each) { return each.region.name; });
+    if (first->region != group.region) {
+      return bad_input(fmt::format("cluster: region '{}' has two links", group.region.name));
+    }
+  }
   return Topology(groups);
 }
 
@@ -132,12 +193,40 @@ int Topology::gpus() const {
   return total;
 }
 
+Duration Topology::upload_time(PoolId pool, std::string_view from, double gigabytes) const {
+  const Region& region = regions_.at(static_cast<std::size_t>(this->pool(pool).region));
+  if (region.name == from) {
+    return {};
+  }
+  constexpr double kBitsPerByte = 8;
+  const double seconds = region.gbps > 0 ? gigabytes * kBitsPerByte / region.gbps : 0;
+  return region.delay + from_seconds_up(seconds);
+}
+
 const Node& Topology::node_of(PoolId pool, int gpu) const {
   const std::vector<NodeId>& nodes = this->pool(pool).nodes;
   const auto after = std::ranges::upper_bound(
       nodes, gpu, {}, [this](NodeId id) { return nodes_[id.value].first_gpu; });
   RUBATO_CHECK(after != nodes.begin() && gpu < this->pool(pool).gpus);
   return nodes_[(after - 1)->value];
+}
+
+std::vector<NodeShare> Topology::nodes_of(const Placement& placement) const {
+  std::vector<NodeShare> shares;
+  for (const GpuRange& range : placement.ranges) {
+    int gpu = range.first;
+    while (gpu < range.first + range.count) {
+      const Node& node = node_of(placement.pool, gpu);
+      const int end = std::min(range.first + range.count, node.first_gpu + node.gpus);
+      if (!shares.empty() && shares.back().node == node.id) {
+        shares.back().workers += end - gpu;
+      } else {
+        shares.push_back({.node = node.id, .workers = end - gpu});
+      }
+      gpu = end;
+    }
+  }
+  return shares;
 }
 
 Span Topology::span_of(const Placement& placement) const {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace rubato {
@@ -101,6 +102,36 @@ TEST(Topology, NeverPutsTwoGroupsIntoOneRack) {
   EXPECT_EQ(topology.span_of(on(PoolId{0}, {{0, 8}})), Span::Rack);
   EXPECT_EQ(topology.span_of(on(PoolId{0}, {{7, 2}})), Span::Across);
   EXPECT_EQ(topology.narrowest_span(PoolId{0}, 9), Span::Across);
+}
+
+TEST(Topology, SplitsPoolsByRegion) {
+  const Topology topology = parsed("2x4:A@edge/1+2x4:A@cloud/3/8");
+
+  ASSERT_EQ(topology.pools().size(), 2U);
+  EXPECT_EQ(topology.regions()[1].name, "cloud");
+  EXPECT_EQ(topology.node(NodeId{2}).region, 1);
+}
+
+TEST(Topology, KnowsHowLongDataTakeIntoARegion) {
+  const Topology topology = parsed("2x4@edge/1+2x4@cloud/3/8");
+
+  EXPECT_EQ(topology.upload_time(PoolId{0}, "", 10), std::chrono::seconds{1});
+  EXPECT_EQ(topology.upload_time(PoolId{1}, "", 10), std::chrono::seconds{13});
+  EXPECT_EQ(topology.upload_time(PoolId{1}, "cloud", 10), Duration{});
+}
+
+TEST(Topology, SaysWhatIsWrongWithARegion) {
+  for (const char* text : {"2x4@", "2x4@a/x", "2x4@a/1/-1", "2x4@a/1+2x4:B@a/2"}) {
+    EXPECT_FALSE(Topology::parse(text)) << text;
+  }
+}
+
+TEST(Topology, CountsTheGpusOfAPlacementByNode) {
+  const Topology topology = parsed("3x4");
+
+  EXPECT_THAT(topology.nodes_of(on(PoolId{0}, {{1, 2}, {3, 6}})),
+              testing::ElementsAre(NodeShare{NodeId{0}, 3}, NodeShare{NodeId{1}, 4},
+                                   NodeShare{NodeId{2}, 1}));
 }
 
 TEST(Placement, CountsItsGpus) {

@@ -17,6 +17,7 @@ void admit(EngineState& state, const std::vector<Verdict>& verdicts, Commands& c
         job.reason = verdict.reason;
         break;
       case VerdictKind::Defer:
+      case VerdictKind::Offer:
         job.reason = verdict.reason;
         break;
       case VerdictKind::Refuse:

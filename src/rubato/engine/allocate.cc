@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -17,9 +18,14 @@ struct Change {
   JobState* job = nullptr;
   PoolId pool{};
   int workers = 0;
+  std::vector<NodeShare> nodes{};  // Where the policy wants them; empty if it does not care.
 
   [[nodiscard]] bool leaves_pool() const { return job->share > 0 && job->pool() != pool; }
   [[nodiscard]] bool grows() const { return workers > job->share || leaves_pool(); }
+  /// Its GPUs must be free before others are placed: two jobs may change places.
+  [[nodiscard]] bool lets_go_first() const {
+    return leaves_pool() || (job->share > 0 && !nodes.empty());
+  }
 };
 
 /// What a job had when the round began.
@@ -38,6 +44,11 @@ struct Round {
   std::map<PoolId, std::vector<JobId>> movable{};  // Per pool, found when first asked for.
 };
 
+std::vector<NodeShare> sorted(std::vector<NodeShare> nodes) {
+  std::ranges::sort(nodes);
+  return nodes;
+}
+
 // Running jobs that the decision does not name.
 std::vector<JobId> others(const EngineState& state, const Decision& decision) {
   std::vector<JobId> named;
@@ -54,9 +65,17 @@ std::vector<JobId> others(const EngineState& state, const Decision& decision) {
   return found;
 }
 
-// Every job whose count or pool differs from what it has. Stops come first, then shrinks, then the
-// largest growths: room is made before it is needed, and large jobs find whole nodes before small
-// ones break them up.
+// True if the job has just the workers the target asks for, where it asks for them.
+bool is_served(const EngineState& state, const JobState& job, const Target& target) {
+  if (job.share != target.workers || (target.workers > 0 && job.pool() != target.pool)) {
+    return false;
+  }
+  return target.nodes.empty() || sorted(target.nodes) == state.topology.nodes_of(job.placement);
+}
+
+// Every job whose count, pool or nodes differ from what it has. Stops come first, then shrinks,
+// then jobs with a wish where to be, then the largest growths: room is made before it is needed,
+// and large jobs find whole nodes before small ones break them up.
 std::vector<Change> changes_of(EngineState& state, const Decision& decision) {
   std::vector<Change> changes;
   for (const Target& target : decision.targets) {
@@ -64,10 +83,11 @@ std::vector<Change> changes_of(EngineState& state, const Decision& decision) {
     if (job == nullptr) {
       continue;  // Refused by this very decision, and stopped for good measure.
     }
-    const bool same =
-        job->share == target.workers && (target.workers == 0 || job->pool() == target.pool);
-    if (!same) {
-      changes.push_back(Change{.job = job, .pool = target.pool, .workers = target.workers});
+    if (!is_served(state, *job, target)) {
+      changes.push_back(Change{.job = job,
+                               .pool = target.pool,
+                               .workers = target.workers,
+                               .nodes = sorted(target.nodes)});
     }
   }
   if (!decision.keep_others) {
@@ -76,7 +96,7 @@ std::vector<Change> changes_of(EngineState& state, const Decision& decision) {
     }
   }
   std::ranges::sort(changes, {}, [](const Change& change) {
-    const int rank = change.workers == 0 ? 0 : change.grows() ? 2 : 1;
+    const int rank = change.workers == 0 ? 0 : !change.nodes.empty() ? 2 : change.grows() ? 3 : 1;
     return std::tuple(rank, -change.workers, change.job->id());
   });
   return changes;
@@ -109,15 +129,23 @@ void make_room(Round& round, const PlaceRequest& request) {
 // Places one starting, growing or shrinking job.
 void place_one(Round& round, const Change& change) {
   JobState& job = *change.job;
-  const PlaceRequest request{
+  PlaceRequest request{
       .job = job.id(),
       .pool = change.pool,
       .workers = change.workers,
-      .needs_closeness = round.state.speeds.depends_on_span(job.speed, change.pool)};
-  if (request.needs_closeness && change.grows()) {
-    make_room(round, request);
+      .needs_closeness = round.state.speeds.depends_on_span(job.speed, change.pool),
+      .nodes = change.nodes};
+  std::optional<Placement> placement;
+  if (!request.nodes.empty()) {
+    placement = round.placer.place(request);
+    request.nodes.clear();  // A wish that cannot be met gives way to any place.
   }
-  const auto placement = round.placer.place(request);
+  if (!placement) {
+    if (request.needs_closeness && change.grows()) {
+      make_room(round, request);
+    }
+    placement = round.placer.place(request);
+  }
   RUBATO_CHECK(placement.has_value());
   take_gpus(round, job, *placement);
 }
@@ -139,7 +167,10 @@ void go(EngineState& state, const Before& before, ArtifactCharge charge, Command
   const ShareChange change{.from = before.share,
                            .to = job.share,
                            .moved = before.share > 0 && before.placement != job.placement};
-  const Duration pause = pause_of(state, job, change, charge);
+  // Training cannot begin before its data are there, whoever decided where it runs.
+  const Instant ready = later(
+      job.job.arrival, state.topology.upload_time(job.pool(), job.job.region, job.job.data_gb));
+  const Duration pause = std::max(pause_of(state, job, change, charge), ready - state.now);
   const double speed =
       state.speeds.speed(job.speed, job.pool(), job.share, state.topology.span_of(job.placement));
   count(job, change, state.now);
@@ -170,8 +201,8 @@ void allocate(EngineState& state, Placer& placer, const Decision& decision, Arti
   for (const Change& change : changes) {
     if (change.workers == 0) {
       suspend(state, placer, *change.job, commands);
-    } else if (change.leaves_pool()) {
-      placer.release(change.job->id());  // Two jobs may change places between full pools.
+    } else if (change.lets_go_first()) {
+      placer.release(change.job->id());
     }
   }
   for (const Change& change : changes) {

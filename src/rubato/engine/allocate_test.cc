@@ -203,5 +203,80 @@ TEST_F(Fragmented, AJobMovedAndResizedInOneRoundPaysOnce) {
   EXPECT_THAT(engine_.engine().audit(), IsEmpty());
 }
 
+Target on_nodes(std::uint64_t id, std::vector<NodeShare> nodes) {
+  int workers = 0;
+  for (const NodeShare& share : nodes) {
+    workers += share.workers;
+  }
+  return Target{.job = JobId{id}, .workers = workers, .nodes = std::move(nodes)};
+}
+
+std::vector<NodeShare> nodes_of(const ScriptedEngine& engine, std::uint64_t id) {
+  return engine.state().topology.nodes_of(engine.job(id).placement);
+}
+
+TEST(Allocate, PutsWorkersOnTheNodesAPolicyNames) {
+  ScriptedEngine engine(World{.cluster = "3x4"});
+  engine.arrive(0, job(1, 1000));
+
+  engine.decide(
+      0, Decision{.is_round = true, .targets = {on_nodes(1, {{NodeId{2}, 3}, {NodeId{0}, 1}})}});
+
+  EXPECT_THAT(nodes_of(engine, 1), ElementsAre(NodeShare{NodeId{0}, 1}, NodeShare{NodeId{2}, 3}));
+  EXPECT_THAT(engine.engine().audit(), IsEmpty());
+}
+
+TEST(Allocate, LetsTwoJobsChangeNodes) {
+  ScriptedEngine engine(World{.cluster = "2x4"});
+  engine.arrive(0, job(1, 1000));
+  engine.arrive(0, job(2, 1000));
+  engine.decide(
+      0, Decision{.is_round = true,
+                  .targets = {on_nodes(1, {{NodeId{0}, 4}}), on_nodes(2, {{NodeId{1}, 4}})}});
+
+  const Commands commands = engine.decide(
+      1, Decision{.is_round = true,
+                  .targets = {on_nodes(1, {{NodeId{1}, 4}}), on_nodes(2, {{NodeId{0}, 4}})}});
+
+  EXPECT_THAT(runs_of(commands), SizeIs(2));
+  EXPECT_THAT(nodes_of(engine, 1), ElementsAre(NodeShare{NodeId{1}, 4}));
+  EXPECT_EQ(engine.job(1).migrations, 1);
+  EXPECT_THAT(engine.engine().audit(), IsEmpty());
+}
+
+TEST(Allocate, LeavesAJobAloneThatIsWhereItsPolicyWantsIt) {
+  ScriptedEngine engine(World{.cluster = "2x4"});
+  engine.arrive(0, job(1, 1000));
+  const Decision wish{.is_round = true, .targets = {on_nodes(1, {{NodeId{1}, 2}})}};
+  engine.decide(0, wish);
+
+  EXPECT_THAT(runs_of(engine.decide(1, wish)), IsEmpty());
+}
+
+TEST(Allocate, PlacesAJobElsewhereIfItsWishCannotBeMet) {
+  ScriptedEngine engine(World{.cluster = "2x4"});
+  engine.arrive(0, job(1, 1000));
+  engine.arrive(0, job(2, 1000));
+  engine.decide(0, Decision{.is_round = true, .targets = {on_nodes(1, {{NodeId{0}, 3}})}});
+
+  engine.decide(1, Decision{.is_round = true, .targets = {on_nodes(2, {{NodeId{0}, 2}})}});
+  EXPECT_THAT(nodes_of(engine, 2), ElementsAre(NodeShare{NodeId{1}, 2}));
+
+  engine.decide(2, Decision{.is_round = true, .targets = {on_nodes(2, {{NodeId{9}, 2}})}});
+  EXPECT_EQ(engine.job(2).share, 2);
+  EXPECT_THAT(engine.engine().audit(), IsEmpty());
+}
+
+TEST(Allocate, LetsNoJobTrainBeforeItsDataAreThere) {
+  ScriptedEngine engine(World{.cluster = "1x4@edge/1+1x4@cloud/30"});
+  engine.arrive(0, job(1, 1000));
+
+  const Commands commands = engine.decide(
+      10, Decision{.is_round = true,
+                   .targets = {Target{.job = JobId{1}, .pool = PoolId{1}, .workers = 4}}});
+
+  EXPECT_EQ(runs_of(commands).at(0).pause, seconds(20));
+}
+
 }  // namespace
 }  // namespace rubato

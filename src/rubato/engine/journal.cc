@@ -20,11 +20,12 @@ constexpr std::string_view kFormat = "rubato-journal/1";
 // Words for enums, in the order of their values.
 using Words3 = std::array<std::string_view, 3>;
 using Words4 = std::array<std::string_view, 4>;
+using Words5 = std::array<std::string_view, 5>;
 constexpr Words3 kAccountings = {"none", "artifact", "physical"};
 constexpr Words3 kOutcomes = {"finished", "failed", "cancelled"};
 constexpr Words3 kClasses = {"slo", "soft", "best_effort"};
 constexpr Words4 kValues = {"constant", "steps", "sigmoid", "linear_after_deadline"};
-constexpr Words4 kVerdicts = {"admit", "refuse", "defer", "demote"};
+constexpr Words5 kVerdicts = {"admit", "refuse", "defer", "demote", "offer"};
 
 std::vector<std::string_view> reason_words() {
   std::vector<std::string_view> words;
@@ -45,6 +46,7 @@ void fields(auto& line, Is<JournalHeader> auto& header) {
   line.field("slot", header.slot);
   line.field("seed", header.seed);
   line.field("cluster", header.cluster);
+  line.field("tenants", header.tenants);
 }
 
 void fields(auto& line, Is<Completion> auto& completion) {
@@ -86,6 +88,8 @@ void fields(auto& line, Is<Arrival> auto& arrival) {
   line.field("workers_max", job.workers.max);
   line.field("workers", job.workers.listed);
   line.field("gpu_type", job.gpu_type);
+  line.field("region", job.region);
+  line.field("data_gb", job.data_gb);
   line.field("weight", job.weight);
   line.choice("value", job.value.kind, kValues);
   line.field("amount", job.value.amount);

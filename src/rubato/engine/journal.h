@@ -31,6 +31,7 @@ struct JournalHeader {
   Duration slot{};
   std::uint64_t seed = 0;
   std::string cluster{};  // As Topology::parse reads it.
+  std::string tenants{};  // As parse_tenants() reads it.
 
   friend bool operator==(const JournalHeader&, const JournalHeader&) = default;
 };

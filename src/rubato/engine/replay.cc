@@ -51,12 +51,15 @@ std::optional<ReplayDifference> compare(const JournalReader& reader, Expected& e
 
 Result<Engine> engine_for(const JournalHeader& header, std::vector<SpeedRow> speeds) {
   const auto topology = Topology::parse(header.cluster);
-  if (!topology) {
-    return topology.error();
+  auto tenants = parse_tenants(header.tenants);
+  if (!topology || !tenants) {
+    return !topology ? topology.error() : tenants.error();
   }
-  return Engine::make(
-      *topology, SpeedBook(std::move(speeds), *topology), header.policy,
-      EngineOptions{.accounting = header.accounting, .slot = header.slot, .seed = header.seed});
+  return Engine::make(*topology, SpeedBook(std::move(speeds), *topology), header.policy,
+                      EngineOptions{.accounting = header.accounting,
+                                    .slot = header.slot,
+                                    .seed = header.seed,
+                                    .tenants = *std::move(tenants)});
 }
 
 Result<ReplayReport> replay(std::string_view journal, Engine& fresh) {

@@ -21,6 +21,7 @@ struct EngineOptions {
   Accounting accounting = Accounting::Physical;
   Duration slot = std::chrono::seconds{60};
   std::uint64_t seed = 0;
+  std::vector<TenantShare> tenants{};
 };
 
 /// Owned by Engine; the step functions of this folder change it.
@@ -30,6 +31,7 @@ struct EngineState {
         speeds(std::move(speeds_given)),
         costs(options.accounting, topology.gpus(), options.slot),
         slot(options.slot),
+        tenants(options.tenants),
         random(options.seed),
         memory(costs.rounds_between_restarts()) {
     for (const Pool& pool : topology.pools()) {
@@ -43,6 +45,7 @@ struct EngineState {
   SpeedBook speeds;
   ResizeCost costs;
   Duration slot;
+  std::vector<TenantShare> tenants;
   Random random;
   ArtifactMemory memory;
 
@@ -63,7 +66,8 @@ struct EngineState {
               .speeds = state.speeds,
               .costs = state.costs,
               .slot = state.slot,
-              .random = state.random};
+              .random = state.random,
+              .tenants = state.tenants};
 }
 
 // The arrows of the picture, in the order in which one event passes them.

@@ -62,6 +62,9 @@ GpuRanges BuddyPlacer::resized(PoolSpace& space, const GpuRanges& own,
 
 std::optional<Placement> BuddyPlacer::place(const PlaceRequest& request) {
   RUBATO_CHECK(request.workers > 0);
+  if (!request.nodes.empty()) {
+    return place_on(request);
+  }
   PoolSpace& here = space(request.pool);
   const auto held = placements_.find(request.job);
   const bool stays = held != placements_.end() && held->second.pool == request.pool;
@@ -79,6 +82,32 @@ std::optional<Placement> BuddyPlacer::place(const PlaceRequest& request) {
     placements_.emplace(request.job, placement);
   }
   return placement;
+}
+
+// Exactly so many GPUs on each node that the request names.
+std::optional<Placement> BuddyPlacer::place_on(const PlaceRequest& request) {
+  PoolSpace& here = space(request.pool);
+  const Placement* held = find(request.job);
+  const bool stays = held != nullptr && held->pool == request.pool;
+  const GpuRanges own = stays ? held->ranges : GpuRanges{};
+  Relocation relocation{.job = request.job};
+  for (const NodeShare& share : request.nodes) {
+    if (share.node.value >= homes_.size() || homes_[share.node.value].pool != request.pool) {
+      return std::nullopt;
+    }
+    const int number = homes_[share.node.value].number;
+    const NodeSpace& node = here.node(number);
+    if (!node.up || share.workers > node.free + overlap(own, node.gpus)) {
+      return std::nullopt;
+    }
+    relocation.parts.push_back({.node = number, .gpus = share.workers});
+  }
+  std::ranges::sort(relocation.parts, {}, &NodePart::node);
+  if (!stays) {
+    release(request.job);
+    placements_[request.job] = Placement{.pool = request.pool};
+  }
+  return carry_out(here, relocation).to;
 }
 
 void BuddyPlacer::release(JobId job) {

@@ -48,6 +48,7 @@ class BuddyPlacer final : public Placer {
   [[nodiscard]] const PoolSpace& space(PoolId pool) const;
   [[nodiscard]] GpuRanges resized(PoolSpace& space, const GpuRanges& own,
                                   const PlaceRequest& request) const;
+  [[nodiscard]] std::optional<Placement> place_on(const PlaceRequest& request);
   [[nodiscard]] bool fits_already(const PlaceRequest& request);
   [[nodiscard]] Move carry_out(PoolSpace& space, const Relocation& relocation);
 

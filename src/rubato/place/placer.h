@@ -15,7 +15,8 @@ struct PlaceRequest {
   JobId job{};
   PoolId pool{};
   int workers = 0;
-  bool needs_closeness = false;  // A wider span than needed would slow this job down.
+  bool needs_closeness = false;    // A wider span than needed would slow this job down.
+  std::vector<NodeShare> nodes{};  // Where; empty leaves it to the placer.
 };
 
 /// One job to be moved out of another's way.
@@ -31,7 +32,8 @@ class Placer {
   virtual ~Placer() = default;
 
   /// Gives the job exactly `workers` GPUs, in place of what it has now. Keeps its present GPUs as
-  /// far as that costs no closeness. Nothing, and nothing changed, if the pool has too few free.
+  /// far as that costs no closeness. Nothing, and nothing changed, if the pool, or one of the nodes
+  /// that the request names, has too few free.
   [[nodiscard]] virtual std::optional<Placement> place(const PlaceRequest& request) = 0;
 
   /// Frees the job's GPUs; no effect if it has none.

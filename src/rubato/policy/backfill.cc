@@ -128,4 +128,15 @@ Result<std::unique_ptr<Policy>> make_backfill(const PolicyOptions& options) {
   return make_backfill(BackfillOptions{.depth = static_cast<int>(*depth)});
 }
 
+PolicyInfo backfill_policy() {
+  return {.name = "backfill",
+          .paper = "Mu'alem and Feitelson, TPDS 2001",
+          .fidelity = "conservative variant; reservations made anew at each round",
+          .objective = "order of arrival without idle gaps",
+          .needs = "requested GPUs, run time",
+          .use_when = "batch clusters without elastic jobs",
+          .options = "depth=10000 (jobs in line)",
+          .make = make_backfill};
+}
+
 }  // namespace rubato

@@ -16,8 +16,7 @@
 #include <memory>
 
 #include "rubato/base/result.h"
-#include "rubato/policy/options.h"
-#include "rubato/policy/policy.h"
+#include "rubato/policy/policy_info.h"
 
 namespace rubato {
 
@@ -29,5 +28,7 @@ struct BackfillOptions {
 
 /// `depth=10000`.
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_backfill(const PolicyOptions& options);
+
+[[nodiscard]] PolicyInfo backfill_policy();
 
 }  // namespace rubato

@@ -171,4 +171,14 @@ Result<std::unique_ptr<Policy>> make_edf(const PolicyOptions& options) {
   return std::unique_ptr<Policy>(std::make_unique<Edf>());
 }
 
+PolicyInfo edf_policy() {
+  return {.name = "edf",
+          .paper = "ElasticFlow, ASPLOS'23, section 6.1 (baseline)",
+          .fidelity = "as the paper describes it: capped at the speed peak",
+          .objective = "earliest deadline first",
+          .needs = "speed curve, deadline",
+          .use_when = "deadlines matter and nobody may be refused",
+          .make = make_edf};
+}
+
 }  // namespace rubato

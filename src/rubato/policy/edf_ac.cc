@@ -356,4 +356,14 @@ Result<std::unique_ptr<Policy>> make_edf_ac(const PolicyOptions& options) {
   return std::unique_ptr<Policy>(std::make_unique<EdfAc>());
 }
 
+PolicyInfo edf_ac_policy() {
+  return {.name = "edf-ac",
+          .paper = "ElasticFlow, ASPLOS'23, section 6.4 (baseline)",
+          .fidelity = "capped at the speed peak; pauses planned, promises kept",
+          .objective = "deadlines met, earliest first",
+          .needs = "speed curve, deadline",
+          .use_when = "as a baseline with promises",
+          .make = make_edf_ac};
+}
+
 }  // namespace rubato

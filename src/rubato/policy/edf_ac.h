@@ -18,12 +18,13 @@
 #include <memory>
 
 #include "rubato/base/result.h"
-#include "rubato/policy/options.h"
-#include "rubato/policy/policy.h"
+#include "rubato/policy/policy_info.h"
 
 namespace rubato {
 
 /// Takes no options.
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_edf_ac(const PolicyOptions& options);
+
+[[nodiscard]] PolicyInfo edf_ac_policy();
 
 }  // namespace rubato

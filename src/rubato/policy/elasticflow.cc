@@ -467,4 +467,15 @@ Result<std::unique_ptr<Policy>> make_elasticflow(const PolicyOptions& options) {
   return std::unique_ptr<Policy>(std::make_unique<ElasticFlow>(parsed));
 }
 
+PolicyInfo elasticflow_policy() {
+  return {.name = "elasticflow",
+          .paper = "ElasticFlow, ASPLOS'23",
+          .fidelity = "after the paper; pauses planned, promises kept",
+          .objective = "deadlines met, least GPU time",
+          .needs = "speed curve, deadline",
+          .use_when = "deadlines matter; the default",
+          .options = "replans=20000 (plans made anew per slot at most)",
+          .make = make_elasticflow};
+}
+
 }  // namespace rubato

@@ -25,8 +25,7 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/commitments.h"
 #include "rubato/policy/deadline_planner.h"
-#include "rubato/policy/options.h"
-#include "rubato/policy/policy.h"
+#include "rubato/policy/policy_info.h"
 #include "rubato/policy/round_charges.h"
 #include "rubato/policy/round_timer.h"
 #include "rubato/policy/spare_gpus.h"
@@ -91,5 +90,7 @@ class ElasticFlow final : public Policy {
 };
 
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_elasticflow(const PolicyOptions& options);
+
+[[nodiscard]] PolicyInfo elasticflow_policy();
 
 }  // namespace rubato

@@ -281,4 +281,14 @@ Result<std::unique_ptr<Policy>> make_elasticflow_artifact(const PolicyOptions& o
   return std::unique_ptr<Policy>(std::make_unique<ElasticFlowArtifact>());
 }
 
+PolicyInfo elasticflow_artifact_policy() {
+  return {.name = "elasticflow-artifact",
+          .paper = "ElasticFlow, ASPLOS'23 (published simulator)",
+          .fidelity = "as the artifact behaves, defects included",
+          .objective = "deadlines met, least GPU time",
+          .needs = "speed curve, deadline",
+          .use_when = "to compare with published figures",
+          .make = make_elasticflow_artifact};
+}
+
 }  // namespace rubato

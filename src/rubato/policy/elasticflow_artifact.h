@@ -21,13 +21,14 @@
 #include <memory>
 
 #include "rubato/base/result.h"
-#include "rubato/policy/options.h"
-#include "rubato/policy/policy.h"
+#include "rubato/policy/policy_info.h"
 
 namespace rubato {
 
 /// Takes no options.
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_elasticflow_artifact(
     const PolicyOptions& options);
+
+[[nodiscard]] PolicyInfo elasticflow_artifact_policy();
 
 }  // namespace rubato

@@ -48,4 +48,14 @@ Result<std::unique_ptr<Policy>> make_fifo(const PolicyOptions& options) {
   return std::unique_ptr<Policy>(std::make_unique<Fifo>());
 }
 
+PolicyInfo fifo_policy() {
+  return {.name = "fifo",
+          .paper = "folklore",
+          .fidelity = "exact",
+          .objective = "order of arrival",
+          .needs = "requested GPUs",
+          .use_when = "as a baseline",
+          .make = make_fifo};
+}
+
 }  // namespace rubato

@@ -8,12 +8,13 @@
 #include <memory>
 
 #include "rubato/base/result.h"
-#include "rubato/policy/options.h"
-#include "rubato/policy/policy.h"
+#include "rubato/policy/policy_info.h"
 
 namespace rubato {
 
 /// Takes no options.
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_fifo(const PolicyOptions& options);
+
+[[nodiscard]] PolicyInfo fifo_policy();
 
 }  // namespace rubato

@@ -107,4 +107,14 @@ Result<std::unique_ptr<Policy>> make_srtf(const PolicyOptions& options) {
   return std::unique_ptr<Policy>(std::make_unique<Srtf>());
 }
 
+PolicyInfo srtf_policy() {
+  return {.name = "srtf",
+          .paper = "folklore",
+          .fidelity = "exact",
+          .objective = "mean completion time, run times known",
+          .needs = "requested GPUs, run time",
+          .use_when = "run times are known and mean completion time matters",
+          .make = make_srtf};
+}
+
 }  // namespace rubato

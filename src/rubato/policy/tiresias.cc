@@ -423,4 +423,15 @@ Result<std::unique_ptr<Policy>> make_tiresias(const PolicyOptions& options) {
   return make_tiresias(std::move(chosen));
 }
 
+PolicyInfo tiresias_policy() {
+  return {.name = "tiresias",
+          .paper = "Tiresias, NSDI'19",
+          .fidelity = "as in the simulator published with ElasticFlow",
+          .objective = "mean completion time, run times unknown",
+          .needs = "requested GPUs",
+          .use_when = "run times are unknown and jobs cannot be resized",
+          .options = "thresholds=3250/7200 (GPU-s), falls=artifact|prompt, gittins=off, knob=0",
+          .make = make_tiresias};
+}
+
 }  // namespace rubato

@@ -24,8 +24,7 @@
 #include <vector>
 
 #include "rubato/base/result.h"
-#include "rubato/policy/options.h"
-#include "rubato/policy/policy.h"
+#include "rubato/policy/policy_info.h"
 
 namespace rubato {
 
@@ -43,5 +42,7 @@ struct TiresiasOptions {
 
 /// `thresholds=3250/7200`, `falls=artifact|prompt`, `gittins=off`, `knob=0`.
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_tiresias(const PolicyOptions& options);
+
+[[nodiscard]] PolicyInfo tiresias_policy();
 
 }  // namespace rubato

@@ -7,6 +7,7 @@
 #include "rubato/base/time.h"
 #include "rubato/core/job_table.h"
 #include "rubato/core/topology.h"
+#include "rubato/policy/tenant_share.h"
 #include "rubato/predict/resize_cost.h"
 #include "rubato/predict/speed_book.h"
 
@@ -22,6 +23,7 @@ struct View {
   const ResizeCost& costs;
   Duration slot{};  // Shares should not be decided anew more often than this.
   Random& random;
+  std::span<const TenantShare> tenants{};  // Empty: all tenants are equal.
 
   [[nodiscard]] const ScalingCurve& curve(const JobState& job, PoolId pool) const {
     return speeds.curve(job.speed, pool);

@@ -52,6 +52,7 @@ void Recorder::answer(const Verdict& verdict) {
       changed_ = true;
       break;
     case VerdictKind::Defer:
+    case VerdictKind::Offer:
       break;
   }
 }

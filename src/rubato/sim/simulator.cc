@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -125,7 +126,19 @@ class Simulation {
         feed(Tick{});
         break;
     }
+    while (!offers_.empty()) {
+      const Verdict offer = offers_.front();
+      offers_.pop_front();
+      feed(Reply{.job = offer.job, .accepted = is_worth_it(offer)});
+    }
     recorder_.end_of_event(now_);
+  }
+
+  // Owners are rational: they pay up to what the job is worth to them when it is to be done.
+  [[nodiscard]] bool is_worth_it(const Verdict& offer) const {
+    const Job& job = jobs_[offer.job.value];
+    const Duration latency = offer.promised == kNever ? Duration{} : offer.promised - job.arrival;
+    return offer.payment <= job.value.at(latency);
   }
 
   void complete(JobId id) {
@@ -237,6 +250,9 @@ class Simulation {
   void carry_out(const Answer& answer) {
     recorder_.answer(answer.verdict);
     left_ += answer.verdict.kind == VerdictKind::Refuse ? 1 : 0;
+    if (answer.verdict.kind == VerdictKind::Offer) {
+      offers_.push_back(answer.verdict);
+    }
   }
   void carry_out(const Run& run) {
     training_.run(now_, run, engine_.state().speeds);
@@ -292,6 +308,7 @@ class Simulation {
   Instant now_{};
   Instant last_finish_{};
   Instant wake_ = kNever;
+  std::deque<Verdict> offers_;  // Not yet answered by their owners.
   int gpus_down_ = 0;
   bool reports_;
   Random delays_;
