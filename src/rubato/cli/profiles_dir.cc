@@ -1,6 +1,7 @@
 #include "rubato/cli/profiles_dir.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -18,7 +19,7 @@
 
 #include "rubato/base/parse.h"
 #include "rubato/base/spelling.h"
-#include "rubato/predict/measured_profile.h"
+#include "rubato/predict/profile_rows.h"
 
 namespace rubato {
 namespace {
@@ -90,42 +91,74 @@ std::vector<int> batches_of(const std::vector<std::string>& names) {
   return batches;
 }
 
-/// One application's folder.
-struct Application {
-  fs::path folder{};
-  MeasuredProfile profile{{}};
-  std::vector<int> batches{};  // Those with a training curve, rising.
-};
-
-Result<Application> read_application(const fs::path& folder) {
-  const auto names = names_in(folder);
+// Step times of placements.csv and, if it is there, scalability.csv.
+Result<std::vector<StepTime>> read_times(const fs::path& folder,
+                                         const std::vector<std::string>& names) {
   const auto placements = text_of(folder / "placements.csv");
-  for (const Error* error :
-       {names ? nullptr : &names.error(), placements ? nullptr : &placements.error()}) {
-    if (error != nullptr) {
-      return *error;
-    }
+  if (!placements) {
+    return placements.error();
   }
   auto times = parse_placements(*placements, (folder / "placements.csv").string());
+  if (!times || std::ranges::find(names, "scalability.csv") == names.end()) {
+    return times;
+  }
+  const auto text = text_of(folder / "scalability.csv");
+  if (!text) {
+    return text.error();
+  }
+  const auto wide = parse_scalability(*text, (folder / "scalability.csv").string());
+  if (!wide) {
+    return wide.error();
+  }
+  std::ranges::copy(*wide, std::back_inserter(*times));
+  return times;
+}
+
+/// What the simulator that the public profiles come from does not permit although it was measured;
+/// the files do not say so.
+struct KnownLimit {
+  std::string_view application;
+  int local_max = 0;    // Samples that a worker takes at a time; 0: as many as were measured.
+  int workers_max = 0;  // Of jobs that did not ask for more; 0: as many as were measured.
+};
+constexpr std::array kKnownLimits = {KnownLimit{.application = "ncf", .workers_max = 1},
+                                     KnownLimit{.application = "yolov3", .local_max = 8}};
+
+KnownLimit known_limit(std::string_view application) {
+  const auto found = std::ranges::find(kKnownLimits, application, &KnownLimit::application);
+  return found == kKnownLimits.end() ? KnownLimit{.application = application} : *found;
+}
+
+Result<ApplicationProfile> read_application(const fs::path& folder) {
+  const auto names = names_in(folder);
+  if (!names) {
+    return names.error();
+  }
+  const auto times = read_times(folder, *names);
   if (!times) {
     return times.error();
   }
-  if (std::ranges::find(*names, "scalability.csv") != names->end()) {
-    const auto text = text_of(folder / "scalability.csv");
+  if (times->empty()) {
+    return bad_input(fmt::format("{}: no step times", (folder / "placements.csv").string()));
+  }
+  std::map<int, std::vector<Epoch>> epochs;
+  for (const int batch : batches_of(*names)) {
+    const fs::path file = folder / fmt::format("validation-{}.csv", batch);
+    const auto text = text_of(file);
     if (!text) {
       return text.error();
     }
-    const auto wide = parse_scalability(*text, (folder / "scalability.csv").string());
-    if (!wide) {
-      return wide.error();
+    auto parsed = parse_epochs(*text, file.string());
+    if (!parsed) {
+      return parsed.error();
     }
-    std::ranges::copy(*wide, std::back_inserter(*times));
+    epochs.emplace(batch, *std::move(parsed));
   }
-  return Application{
-      .folder = folder, .profile = MeasuredProfile(*times), .batches = batches_of(*names)};
+  return ApplicationProfile(*times, std::move(epochs),
+                            known_limit(folder.filename().string()).local_max);
 }
 
-/// Reads each application, and each of its training curves, at most once.
+/// Reads each application at most once.
 class Library {
  public:
   static Result<Library> open(const std::string& directory) {
@@ -145,7 +178,7 @@ class Library {
   }
 
   /// The application of a job; lives as long as the library.
-  Result<const Application*> find(const Job& job) {
+  Result<const ApplicationProfile*> find(const Job& job) {
     const auto known = applications_.find(job.model);
     if (known != applications_.end()) {
       return &known->second;
@@ -163,37 +196,32 @@ class Library {
     return &applications_.emplace(job.model, *std::move(read)).first->second;
   }
 
+  [[nodiscard]] std::map<std::string, ApplicationProfile> take() && {
+    return std::move(applications_);
+  }
+
  private:
   std::string directory_;
   std::vector<std::string> names_;
-  std::map<std::string, Application> applications_;
+  std::map<std::string, ApplicationProfile> applications_;
 };
 
-// Steps of a whole training at the job's batch; a note if its batch has no curve of its own.
-Result<double> training_steps(const Application& application, const Job& job,
-                              std::vector<std::string>& notes) {
-  if (application.batches.empty()) {
-    return bad_input(
-        fmt::format("job '{}' has neither work nor duration, and {} has no validation-<batch>.csv",
-                    job.name, application.folder.string()));
+// Gives the job what its application was measured to need and to permit.
+Status fill_in(const ApplicationProfile& application, Job& job) {
+  job.batches = application.limits();
+  if (const int workers_max = known_limit(job.model).workers_max; workers_max > 0) {
+    job.workers.max = std::max(workers_max, job.requested);
   }
-  const int batch = curve_batch(application.batches, job.batch);
-  const fs::path file = application.folder / fmt::format("validation-{}.csv", batch);
-  const auto text = text_of(file);
-  if (!text) {
-    return text.error();
+  if (job.work > 0 || job.duration > Duration{}) {
+    return ok_status();
   }
-  const auto steps = parse_training_steps(*text, file.string());
-  if (!steps) {
-    return steps.error();
+  if (application.epochs() == 0) {
+    return bad_input(fmt::format(
+        "job '{}' has neither work nor duration, and '{}' has no validation-<batch>.csv", job.name,
+        job.model));
   }
-  const double needed = steps_at_batch(*steps, batch, job.batch);
-  if (batch != job.batch) {
-    notes.push_back(fmt::format(
-        "{}/{}: no training curve of this batch; {:.0f} steps, after batch {} and as many {}",
-        job.model, job.batch, needed, batch, job.batch < batch ? "samples" : "steps"));
-  }
-  return needed;
+  job.work = application.steps(job.batch);
+  return ok_status();
 }
 
 // The one GPU type of the cluster.
@@ -210,13 +238,13 @@ Result<std::string> only_type(const Topology& topology) {
 }
 
 // Adds the speeds of a kind seen for the first time.
-Status add_rows(const Application& application, const Job& job, const std::string& gpu_type,
+Status add_rows(const ApplicationProfile& application, const Job& job, const std::string& gpu_type,
                 std::vector<SpeedRow>& rows) {
-  std::vector<SpeedRow> added = application.profile.speed_rows(job.model, job.batch);
+  std::vector<SpeedRow> added = application.speed_rows(job.model, job.batch);
   if (added.empty()) {
     return bad_input(
         fmt::format("job '{}': batch {} is below the smallest local batch measured for '{}', {}",
-                    job.name, job.batch, job.model, application.profile.smallest_local_batch()));
+                    job.name, job.batch, job.model, application.limits().local_min));
   }
   for (SpeedRow& row : added) {
     row.gpu_type = gpu_type;
@@ -234,9 +262,8 @@ Result<ProfiledJobs> with_profiles(std::vector<Job> jobs, const std::string& dir
   if (!library || !gpu_type) {
     return library ? gpu_type.error() : library.error();
   }
-  ProfiledJobs profiled{.jobs = std::move(jobs)};
-  // Steps of a whole training by (model, batch); zero until a job needs them.
-  std::map<std::pair<std::string, int>, double> steps_of_kind;
+  ProfiledJobs profiled{.jobs = std::move(jobs), .gpu_type = *gpu_type};
+  std::set<std::pair<std::string, int>> kinds;
   for (Job& job : profiled.jobs) {
     if (job.model.empty()) {
       continue;
@@ -245,25 +272,22 @@ Result<ProfiledJobs> with_profiles(std::vector<Job> jobs, const std::string& dir
     if (!application) {
       return application.error();
     }
-    const auto [kind, is_new] = steps_of_kind.try_emplace({job.model, job.batch}, 0.0);
-    if (is_new) {
+    if (kinds.emplace(job.model, job.batch).second) {
       if (const Status added = add_rows(**application, job, *gpu_type, profiled.rows); !added) {
         return added.error();
       }
-    }
-    if (job.work > 0 || job.duration > Duration{}) {
-      continue;
-    }
-    double& steps = kind->second;
-    if (steps == 0) {
-      const auto needed = training_steps(**application, job, profiled.notes);
-      if (!needed) {
-        return needed.error();
+      const BatchLimits& limits = (*application)->limits();
+      if (limits.can_adapt() && (job.batch < limits.initial || job.batch > limits.max)) {
+        profiled.notes.push_back(fmt::format(
+            "{}/{}: no training was measured beyond batch {}; its gradient noise is taken over",
+            job.model, job.batch, job.batch < limits.initial ? limits.initial : limits.max));
       }
-      steps = *needed;
     }
-    job.work = steps;
+    if (const Status filled = fill_in(**application, job); !filled) {
+      return filled.error();
+    }
   }
+  profiled.profiles = std::move(*library).take();
   return profiled;
 }
 

@@ -1,25 +1,29 @@
 // A folder of measured profiles, one subfolder per application, for the jobs of a trace.
 //
 // DIR/<application>/placements.csv, scalability.csv (may be absent) and validation-<batch>.csv; the
-// pure parsing is predict/measured_profile.h. Only what the jobs need is read.
+// pure parsing is predict/profile_rows.h. Only what the jobs need is read.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "rubato/base/result.h"
 #include "rubato/core/job.h"
 #include "rubato/core/topology.h"
-#include "rubato/predict/speed_book.h"
+#include "rubato/predict/application_profile.h"
+#include "rubato/predict/speed_row.h"
 
 namespace rubato {
 
-/// The jobs, with work where the trace gave neither work nor duration, and the speeds of their
-/// kinds.
+/// The jobs, with work where the trace gave neither work nor duration, and what was measured of
+/// them.
 struct ProfiledJobs {
   std::vector<Job> jobs{};
   std::vector<SpeedRow> rows{};  // One set per (model, batch) that occurs, of the cluster's type.
-  std::vector<std::string> notes{};  // What was taken from a neighbouring batch, one line per kind.
+  std::map<std::string, ApplicationProfile> profiles{};  // By model.
+  std::string gpu_type{};                                // The cluster's, on which they hold.
+  std::vector<std::string> notes{};  // What was taken from neighbouring batches, one line per kind.
 };
 
 /// A job that names no application is left as it is. Fails if a named application has no profile,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <unistd.h>
 #include <utility>
@@ -76,14 +77,36 @@ Result<std::vector<std::string>> parse_policies(const SimArguments& arguments) {
   return arguments.policies;
 }
 
+// Measured profiles are replayed as in the simulator they come from, unless the user says
+// otherwise.
+constexpr double kProfileRestart = 30;
+
+Result<bool> parse_rounds(const SimArguments& arguments) {
+  constexpr std::array<std::string_view, 2> kKnown = {"grid", "events"};
+  if (!arguments.rounds.empty() && std::ranges::find(kKnown, arguments.rounds) == kKnown.end()) {
+    return bad_input(fmt::format("--rounds: unknown '{}'{}", arguments.rounds,
+                                 suggestion(arguments.rounds, kKnown)));
+  }
+  return arguments.rounds.empty() ? !arguments.profiles.empty() : arguments.rounds == "grid";
+}
+
+Duration restart_of(const SimArguments& arguments) {
+  if (arguments.restart_seconds >= 0) {
+    return from_seconds(arguments.restart_seconds);
+  }
+  return arguments.profiles.empty() ? kByModel : from_seconds(kProfileRestart);
+}
+
 Result<Setup> set_up(const SimArguments& arguments) {
   auto topology = Topology::parse(arguments.cluster);
   auto accounting = parse_accounting(arguments.overhead);
   auto policies = parse_policies(arguments);
   auto faults = FaultOptions::parse(arguments.faults);
+  const auto grid = parse_rounds(arguments);
   for (const Error* error :
        {topology ? nullptr : &topology.error(), accounting ? nullptr : &accounting.error(),
-        policies ? nullptr : &policies.error(), faults ? nullptr : &faults.error()}) {
+        policies ? nullptr : &policies.error(), faults ? nullptr : &faults.error(),
+        grid ? nullptr : &grid.error()}) {
     if (error != nullptr) {
       return *error;
     }
@@ -97,6 +120,8 @@ Result<Setup> set_up(const SimArguments& arguments) {
                .rows = *std::move(rows),
                .options = SimOptions{.accounting = *accounting,
                                      .slot = from_seconds(arguments.slot_seconds),
+                                     .restart = restart_of(arguments),
+                                     .grid = *grid,
                                      .seed = arguments.seed,
                                      .faults = *faults},
                .policies = *policies};
@@ -132,6 +157,8 @@ Result<LoadedTrace> load_workload(const SimArguments& arguments, const Setup& se
   }
   std::vector<SpeedRow> rows = setup.rows;
   std::vector<std::string> notes;
+  std::map<std::string, ApplicationProfile> profiles;
+  std::string profiled_type;
   if (!arguments.profiles.empty()) {
     auto profiled = with_profiles(*std::move(jobs), arguments.profiles, setup.topology);
     if (!profiled) {
@@ -139,9 +166,14 @@ Result<LoadedTrace> load_workload(const SimArguments& arguments, const Setup& se
     }
     jobs = std::move(profiled->jobs);
     notes = std::move(profiled->notes);
+    profiles = std::move(profiled->profiles);
+    profiled_type = std::move(profiled->gpu_type);
     rows = preferring(std::move(profiled->rows), std::move(rows));
   }
   LoadedTrace loaded{.speeds = SpeedBook(std::move(rows), setup.topology)};
+  for (auto& [model, profile] : profiles) {
+    loaded.speeds.add(model, profiled_type, std::move(profile));
+  }
   loaded.workload = prepare(*std::move(jobs), loaded.speeds);
   loaded.workload.notes.insert(loaded.workload.notes.begin(), notes.begin(), notes.end());
   return loaded;
@@ -268,6 +300,14 @@ void add_sim_verb(CLI::App& app, int& code, const std::string& command) {
                    "Folder of measured profiles, one subfolder per application");
   verb->add_option("--slot", arguments->slot_seconds, "Least seconds between two rounds")
       ->check(CLI::Range(0.001, 1e6));
+  verb->add_option("--rounds", arguments->rounds,
+                   "grid: only at multiples of the slot (default with --profiles); events: as soon "
+                   "as the last one is a slot ago");
+  verb->add_option(
+          "--restart", arguments->restart_seconds,
+          "Seconds a change of workers costs under physical overhead; else by model, or 30 "
+          "with --profiles")
+      ->check(CLI::Range(0.0, 1e6));
   verb->add_option("--overhead", arguments->overhead, "artifact, physical or none");
   verb->add_option("--objective", arguments->objective,
                    "deadlines, jct, value or fair: picks the policy if none is named");

@@ -23,6 +23,8 @@ struct SimArguments {
   std::string speeds{};
   std::string profiles{};
   double slot_seconds = 60;
+  std::string rounds{};
+  double restart_seconds = -1;
   std::string overhead = "physical";
   std::string objective = "deadlines";
   double noise = 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rubato/base/time.h"
+#include "rubato/core/batch.h"
 #include "rubato/core/ids.h"
 #include "rubato/core/value.h"
 
@@ -41,6 +42,7 @@ struct Job {
   double work = 0;      // Steps to do. Zero in a trace row that gives only a duration.
   std::string model{};  // With `batch` the key to the measured speeds.
   int batch = 0;        // Global batch size; zero if unknown.
+  BatchLimits batches{};
   int requested = 1;    // GPUs the trace says it used: for policies that cannot stretch jobs.
   Duration duration{};  // Run time on `requested` GPUs as the trace has it; zero if unknown.
   WorkerCounts workers{};

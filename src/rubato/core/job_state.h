@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rubato/base/time.h"
+#include "rubato/core/batch.h"
 #include "rubato/core/job.h"
 #include "rubato/core/placement.h"
 #include "rubato/core/plan.h"
@@ -34,6 +35,7 @@ struct JobState {
 
   int share = 0;  // Workers now.
   Placement placement{};
+  BatchSplit split{};  // Its own unless the policy adapts batches.
   Progress progress{};
   Usage usage{};
   Plan plan{};

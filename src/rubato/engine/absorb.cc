@@ -42,6 +42,7 @@ struct Absorber {
       placer.release(job->id());
     }
     state.jobs.erase(completion.job);
+    state.goodputs.leave(completion.job);
     return true;
   }
 
@@ -75,6 +76,9 @@ struct Absorber {
     }
     job->progress.advance(state.now);
     job->progress.done = std::max(0.0, report.done);
+    if (report.step) {
+      state.goodputs.observe(job->job, job->pool(), *report.step);
+    }
     if (report.workers < job->share) {
       suspend(state, placer, *job, commands);
     } else if (report.workers == job->share && report.speed > 0 && std::isfinite(report.speed)) {
@@ -93,6 +97,7 @@ struct Absorber {
     JobState& job = state.jobs.insert(arrival.job);
     job.speed = state.speeds.resolve(job.job);
     job.reason = Reason::WaitingForGpus;
+    state.goodputs.arrive(job.job);
     return true;
   }
 
@@ -105,8 +110,7 @@ struct Absorber {
 
  private:
   void take_speed(JobState& job, double speed) const {
-    const double known =
-        state.speeds.speed(job.speed, job.pool(), job.share, state.topology.span_of(job.placement));
+    const double known = state.speeds.speed(job.speed, job.placement);
     job.speed_factor = known > 0 ? speed / known : 1;
     job.progress.speed = speed;
   }

@@ -22,6 +22,7 @@ void admit(EngineState& state, const std::vector<Verdict>& verdicts, Commands& c
         break;
       case VerdictKind::Refuse:
         state.jobs.erase(verdict.job);
+        state.goodputs.leave(verdict.job);
         break;
     }
     commands.emplace_back(Answer{.verdict = verdict});

@@ -162,7 +162,7 @@ void count(JobState& job, const ShareChange& change, Instant now) {
 
 // Sets a touched job going on its GPUs. It may have been moved and then resized: it pays once, for
 // the whole change.
-void go(EngineState& state, const Before& before, ArtifactCharge charge, Commands& commands) {
+void go(EngineState& state, const Before& before, const Traits& traits, Commands& commands) {
   JobState& job = *before.job;
   const ShareChange change{.from = before.share,
                            .to = job.share,
@@ -170,14 +170,16 @@ void go(EngineState& state, const Before& before, ArtifactCharge charge, Command
   // Training cannot begin before its data are there, whoever decided where it runs.
   const Instant ready = later(
       job.job.arrival, state.topology.upload_time(job.pool(), job.job.region, job.job.data_gb));
-  const Duration pause = std::max(pause_of(state, job, change, charge), ready - state.now);
-  const double speed =
-      state.speeds.speed(job.speed, job.pool(), job.share, state.topology.span_of(job.placement));
+  const Duration pause =
+      std::max(pause_of(state, job, change, traits.artifact_charge), ready - state.now);
+  const double speed = state.speeds.speed(job.speed, job.placement);
   count(job, change, state.now);
   job.usage.advance(state.now, before.share);
   job.progress.change(state.now, job.speed_factor * speed, pause);
   job.reason = Reason::None;
-  commands.emplace_back(Run{.job = job.id(), .placement = job.placement, .pause = pause});
+  job.split = traits.adapts_batch ? best_split(state, job) : BatchSplit{};
+  commands.emplace_back(
+      Run{.job = job.id(), .placement = job.placement, .pause = pause, .split = job.split});
 }
 
 // Jobs that were moved to and fro and are where they were have not changed.
@@ -193,7 +195,7 @@ void forget_untouched(Round& round) {
 
 }  // namespace
 
-void allocate(EngineState& state, Placer& placer, const Decision& decision, ArtifactCharge charge,
+void allocate(EngineState& state, Placer& placer, const Decision& decision, const Traits& traits,
               Commands& commands) {
   ++state.rounds;
   const std::vector<Change> changes = changes_of(state, decision);
@@ -212,9 +214,9 @@ void allocate(EngineState& state, Placer& placer, const Decision& decision, Arti
   }
   forget_untouched(round);
   for (const Before& before : round.before) {
-    go(state, before, charge, commands);
+    go(state, before, traits, commands);
   }
-  stall_unchanged(state, charge, round.touched, commands);
+  stall_unchanged(state, traits.artifact_charge, round.touched, commands);
   state.memory.end_round();
 }
 

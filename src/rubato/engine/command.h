@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rubato/base/time.h"
+#include "rubato/core/batch.h"
 #include "rubato/core/decision.h"
 #include "rubato/core/ids.h"
 #include "rubato/core/placement.h"
@@ -22,6 +23,13 @@ struct Run {
   JobId job{};
   Placement placement{};
   Duration pause{};  // Expected time without progress.
+  BatchSplit split{};
+};
+
+/// Train on with another batch; the workers stay as they are.
+struct Rebatch {
+  JobId job{};
+  BatchSplit split{};
 };
 
 /// Take all workers away; the job keeps what it has done.
@@ -48,7 +56,7 @@ struct Alarm {
   std::string fault{};
 };
 
-using Command = std::variant<Answer, Run, Suspend, Stall, Wake, Alarm>;
+using Command = std::variant<Answer, Run, Rebatch, Suspend, Stall, Wake, Alarm>;
 using Commands = std::vector<Command>;
 
 }  // namespace rubato

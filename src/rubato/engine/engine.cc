@@ -8,6 +8,18 @@
 #include "rubato/policy/registry.h"
 
 namespace rubato {
+namespace {
+
+// The first multiple of the slot that is not before a moment.
+Instant on_grid(Instant moment, Duration slot) {
+  if (moment == kNever || slot <= Duration{}) {
+    return moment;
+  }
+  const Duration over = moment.time_since_epoch() % slot;
+  return over == Duration{} ? moment : later(moment, slot - over);
+}
+
+}  // namespace
 
 Engine::Engine(std::unique_ptr<EngineState> state, PolicyMaker maker,
                std::unique_ptr<Placer> placer)
@@ -39,6 +51,9 @@ Commands Engine::on(Instant now, const Event& event) {
   if (!absorb(*state_, *placer_, event, commands)) {
     return commands;
   }
+  if (policy_->traits().adapts_batch) {
+    adapt(*state_, event, commands);
+  }
   const Decision decision = policy_->on(event, view_of(*state_));
   const auto faults = check_decision(decision, now, state_->jobs,
                                      PoolUse{.capacity = state_->capacity, .used = state_->used});
@@ -62,11 +77,14 @@ void Engine::carry_out(const Decision& decision, Commands& commands) {
   }
   admit(*state_, decision.verdicts, commands);
   if (decision.is_round) {
-    allocate(*state_, *placer_, decision, policy_->traits().artifact_charge, commands);
+    allocate(*state_, *placer_, decision, policy_->traits(), commands);
   }
-  if (decision.wake_at != state_->wake) {
-    state_->wake = decision.wake_at;
-    commands.emplace_back(Wake{.at = decision.wake_at});
+  const Instant wake = policy_->traits().promises || !state_->grid
+                           ? decision.wake_at
+                           : on_grid(decision.wake_at, state_->slot);
+  if (wake != state_->wake) {
+    state_->wake = wake;
+    commands.emplace_back(Wake{.at = wake});
   }
 }
 

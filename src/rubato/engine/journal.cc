@@ -44,6 +44,8 @@ void fields(auto& line, Is<JournalHeader> auto& header) {
   line.field("policy", header.policy);
   line.choice("accounting", header.accounting, kAccountings);
   line.field("slot", header.slot);
+  line.field("restart", header.restart);
+  line.field("grid", header.grid);
   line.field("seed", header.seed);
   line.field("cluster", header.cluster);
   line.field("tenants", header.tenants);
@@ -59,11 +61,32 @@ void fields(auto& line, Is<NodeChange> auto& change) {
   line.field("up", change.up);
 }
 
+void fields(auto& line, Is<StepObservation> auto& step) {
+  line.field("nodes", step.nodes);
+  line.field("step_workers", step.workers);
+  line.field("local_batch", step.local_batch);
+  line.field("pass_seconds", step.pass_seconds);
+  line.field("step_seconds", step.step_seconds);
+  line.field("gradient_squared", step.gradient_squared);
+  line.field("gradient_variance", step.gradient_variance);
+}
+
+// The observation of a report, made if one is being read.
+const StepObservation& step_of(const Measured& report) { return *report.step; }
+StepObservation& step_of(Measured& report) {
+  return report.step ? *report.step : report.step.emplace();
+}
+
 void fields(auto& line, Is<Measured> auto& report) {
   line.field("job", report.job);
   line.field("done", report.done);
   line.field("speed", report.speed);
   line.field("workers", report.workers);
+  bool has_step = report.step.has_value();
+  line.field("step", has_step);
+  if (has_step) {
+    fields(line, step_of(report));
+  }
 }
 
 void fields(auto& line, Is<Reply> auto& reply) {
@@ -82,6 +105,10 @@ void fields(auto& line, Is<Arrival> auto& arrival) {
   line.field("work", job.work);
   line.field("model", job.model);
   line.field("batch", job.batch);
+  line.field("batch_initial", job.batches.initial);
+  line.field("batch_max", job.batches.max);
+  line.field("local_min", job.batches.local_min);
+  line.field("local_max", job.batches.local_max);
   line.field("requested", job.requested);
   line.field("duration", job.duration);
   line.field("workers_min", job.workers.min);
@@ -114,6 +141,14 @@ void fields(auto& line, Is<Run> auto& run) {
   line.field("pool", run.placement.pool);
   line.field("gpus", run.placement.ranges);
   line.field("pause", run.pause);
+  line.field("local_batch", run.split.local);
+  line.field("accumulation", run.split.accumulation);
+}
+
+void fields(auto& line, Is<Rebatch> auto& rebatch) {
+  line.field("job", rebatch.job);
+  line.field("local_batch", rebatch.split.local);
+  line.field("accumulation", rebatch.split.accumulation);
 }
 
 void fields(auto& line, Is<Suspend> auto& suspend) { line.field("job", suspend.job); }
@@ -131,7 +166,7 @@ void fields(auto& line, Is<Alarm> auto& alarm) { line.field("fault", alarm.fault
 constexpr std::array<std::string_view, std::variant_size_v<Event>> kEvents = {
     "completion", "node", "measured", "reply", "arrival", "tick"};
 constexpr std::array<std::string_view, std::variant_size_v<Command>> kCommands = {
-    "answer", "run", "suspend", "stall", "wake", "alarm"};
+    "answer", "run", "rebatch", "suspend", "stall", "wake", "alarm"};
 
 std::string line_of(std::string_view words, const auto& entry) {
   LineWriter line(words);

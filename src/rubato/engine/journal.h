@@ -29,6 +29,8 @@ struct JournalHeader {
   std::string policy{};
   Accounting accounting = Accounting::Physical;
   Duration slot{};
+  Duration restart = kByModel;
+  bool grid = false;
   std::uint64_t seed = 0;
   std::string cluster{};  // As Topology::parse reads it.
   std::string tenants{};  // As parse_tenants() reads it.

@@ -58,6 +58,8 @@ Result<Engine> engine_for(const JournalHeader& header, std::vector<SpeedRow> spe
   return Engine::make(*topology, SpeedBook(std::move(speeds), *topology), header.policy,
                       EngineOptions{.accounting = header.accounting,
                                     .slot = header.slot,
+                                    .restart = header.restart,
+                                    .grid = header.grid,
                                     .seed = header.seed,
                                     .tenants = *std::move(tenants)});
 }

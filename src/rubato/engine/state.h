@@ -20,7 +20,10 @@ namespace rubato {
 struct EngineOptions {
   Accounting accounting = Accounting::Physical;
   Duration slot = std::chrono::seconds{60};
+  Duration restart = kByModel;  // What a change of workers costs under physical accounting.
+  bool grid = false;            // Rounds only at multiples of the slot; promises need them sooner.
   std::uint64_t seed = 0;
+  bool share_profiles = false;  // Jobs of one model learn step times from each other.
   std::vector<TenantShare> tenants{};
 };
 
@@ -29,8 +32,10 @@ struct EngineState {
   EngineState(const Topology& topology_given, SpeedBook speeds_given, const EngineOptions& options)
       : topology(topology_given),
         speeds(std::move(speeds_given)),
-        costs(options.accounting, topology.gpus(), options.slot),
+        goodputs(options.share_profiles),
+        costs(options.accounting, topology.gpus(), options.slot, options.restart),
         slot(options.slot),
+        grid(options.grid),
         tenants(options.tenants),
         random(options.seed),
         memory(costs.rounds_between_restarts()) {
@@ -43,8 +48,10 @@ struct EngineState {
 
   Topology topology;
   SpeedBook speeds;
+  GoodputBook goodputs;
   ResizeCost costs;
   Duration slot;
+  bool grid;
   std::vector<TenantShare> tenants;
   Random random;
   ArtifactMemory memory;
@@ -64,9 +71,11 @@ struct EngineState {
               .capacity = state.capacity,
               .jobs = state.jobs,
               .speeds = state.speeds,
+              .goodputs = &state.goodputs,
               .costs = state.costs,
               .slot = state.slot,
               .random = state.random,
+              .nodes_up = &state.node_up,
               .tenants = state.tenants};
 }
 
@@ -79,8 +88,12 @@ struct EngineState {
 /// Carries out verdicts: answers owners, drops refused jobs.
 void admit(EngineState& state, const std::vector<Verdict>& verdicts, Commands& commands);
 /// Carries out a round: counts to GPUs, and only what changed becomes a command.
-void allocate(EngineState& state, Placer& placer, const Decision& decision, ArtifactCharge charge,
+void allocate(EngineState& state, Placer& placer, const Decision& decision, const Traits& traits,
               Commands& commands);
+/// Chooses the batch of a job that has just reported its steps.
+void adapt(EngineState& state, const Event& event, Commands& commands);
+/// The batch a job should train with where it stands.
+[[nodiscard]] BatchSplit best_split(const EngineState& state, const JobState& job);
 
 /// Takes all workers from a job and tells the driver.
 void suspend(EngineState& state, Placer& placer, JobState& job, Commands& commands);

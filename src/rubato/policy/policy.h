@@ -21,8 +21,9 @@ enum class ArtifactCharge {
 
 /// What drivers and users must know about a policy before they run it.
 struct Traits {
-  bool resizes = false;   // False: jobs run on the GPUs they asked for.
-  bool promises = false;  // Its admitted deadlines are promises.
+  bool resizes = false;       // False: jobs run on the GPUs they asked for.
+  bool promises = false;      // Its admitted deadlines are promises.
+  bool adapts_batch = false;  // Jobs that permit it train with the batch that teaches them fastest.
   ArtifactCharge artifact_charge = ArtifactCharge::OnStart;
 };
 

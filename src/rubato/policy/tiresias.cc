@@ -13,6 +13,7 @@
 
 #include <fmt/core.h>
 
+#include "rubato/policy/emptiest_nodes.h"
 #include "rubato/policy/gang_policy.h"
 #include "rubato/policy/gittins.h"
 #include "rubato/policy/longest_run.h"
@@ -85,6 +86,8 @@ class Tiresias final : public GangPolicy {
   [[nodiscard]] Instant late_guess(const View& view);
   void fill(std::size_t pool, const View& view, Decision& decision);
   void remember(std::int64_t service);
+  void place(PoolId pool, const PriorityFill::Changes& changes, const View& view,
+             Decision& decision) const;
 
   TiresiasOptions options_;
   std::map<JobId, Standing> standings_;
@@ -139,7 +142,7 @@ std::int64_t Tiresias::last_in(std::size_t queue, const JobState& job, const Vie
     const double scaled = std::min(index_.at(attained(job, view)) * kIndexScale, 1e15);
     return rank_value(queue, false, -static_cast<std::int64_t>(scaled));
   }
-  return rank_value(queue, true, ++back_);
+  return rank_value(queue, !options_.by_arrival, ++back_);
 }
 
 void Tiresias::expect_change(JobId job, Instant at) {
@@ -224,6 +227,8 @@ void Tiresias::send_to_front(const std::vector<JobId>& jobs, const View& view) {
     const std::size_t queue = queue_of(old);
     if (options_.gittins) {
       rank_as(job, last_in(queue, job, view), view);
+    } else if (options_.by_arrival) {
+      rank_as(job, old, view);
     } else {
       rank_as(job, stands_with_waiting(old) ? old : rank_value(queue, true, number), view);
     }
@@ -293,6 +298,19 @@ Instant Tiresias::late_guess(const View& view) {
   return guess;
 }
 
+// Names the nodes of the jobs that start.
+void Tiresias::place(PoolId pool, const PriorityFill::Changes& changes, const View& view,
+                     Decision& decision) const {
+  std::vector<JobId> leaving = changes.stops;
+  std::ranges::sort(leaving);
+  EmptiestNodes nodes(view, pool, leaving);
+  for (Target& target : decision.targets) {
+    if (target.pool == pool && target.workers > 0) {
+      target.nodes = nodes.take(target.workers);
+    }
+  }
+}
+
 void Tiresias::fill(std::size_t pool, const View& view, Decision& decision) {
   const PriorityFill::Changes changes = pools_[pool].fill(view.capacity[pool]);
   for (const JobId job : changes.stops) {
@@ -304,14 +322,19 @@ void Tiresias::fill(std::size_t pool, const View& view, Decision& decision) {
   for (const JobId job : changes.starts) {
     start(job, decision);
   }
+  if (options_.on_emptiest && !changes.starts.empty()) {
+    place(PoolId{pool}, changes, view, decision);
+  }
   std::ranges::copy_if(fallen_, std::back_inserter(joiners), [&](JobId job) {
     return gang(job).pool == PoolId{pool} && is_running(job);
   });
   for (const JobId id : joiners) {
     const JobState& job = view.jobs.at(id);
     const std::size_t queue = queue_of(standings_.at(id).rank);
-    rank_as(job, options_.gittins ? last_in(queue, job, view) : rank_value(queue, false, ++back_),
-            view);
+    const std::int64_t rank = options_.by_arrival ? standings_.at(id).rank
+                              : options_.gittins  ? last_in(queue, job, view)
+                                                  : rank_value(queue, false, ++back_);
+    rank_as(job, rank, view);
     expect_change(id, threshold_reached_at(job, view));
   }
 }
@@ -396,20 +419,27 @@ std::unique_ptr<Policy> make_tiresias(TiresiasOptions options) {
 }
 
 Result<std::unique_ptr<Policy>> make_tiresias(const PolicyOptions& options) {
-  static constexpr std::array<std::string_view, 4> kKeys = {"thresholds", "falls", "gittins",
-                                                            "knob"};
+  static constexpr std::array<std::string_view, 6> kKeys = {"thresholds", "order",   "falls",
+                                                            "place",      "gittins", "knob"};
+  static constexpr std::array<std::string_view, 2> kPlaces = {"placer", "emptiest"};
+  static constexpr std::array<std::string_view, 2> kOrders = {"artifact", "arrival"};
   static constexpr std::array<std::string_view, 2> kFalls = {"artifact", "prompt"};
   if (Status status = options.only(kKeys); !status) {
     return status.error();
   }
   TiresiasOptions chosen;
   const auto thresholds = options.numbers("thresholds", chosen.thresholds);
-  const auto falls = options.word("falls", "artifact", kFalls);
+  const bool as_published = thresholds && *thresholds == chosen.thresholds;
+  const auto order = options.word("order", as_published ? "artifact" : "arrival", kOrders);
+  const auto falls = options.word("falls", as_published ? "artifact" : "prompt", kFalls);
+  const auto place = options.word("place", as_published ? "placer" : "emptiest", kPlaces);
   const auto gittins = options.flag("gittins", chosen.gittins);
   const auto knob = options.number("knob", chosen.knob, 0, 1e9);
-  if (!thresholds || !falls || !gittins || !knob) {
+  if (!thresholds || !order || !falls || !place || !gittins || !knob) {
     return !thresholds ? thresholds.error()
+           : !order    ? order.error()
            : !falls    ? falls.error()
+           : !place    ? place.error()
            : !gittins  ? gittins.error()
                        : knob.error();
   }
@@ -417,7 +447,9 @@ Result<std::unique_ptr<Policy>> make_tiresias(const PolicyOptions& options) {
     return status.error();
   }
   chosen.thresholds = *thresholds;
+  chosen.by_arrival = *order == "arrival" && !*gittins;
   chosen.falls_promptly = *falls == "prompt";
+  chosen.on_emptiest = *place == "emptiest";
   chosen.gittins = *gittins;
   chosen.knob = *knob;
   return make_tiresias(std::move(chosen));
@@ -430,7 +462,10 @@ PolicyInfo tiresias_policy() {
           .objective = "mean completion time, run times unknown",
           .needs = "requested GPUs",
           .use_when = "run times are unknown and jobs cannot be resized",
-          .options = "thresholds=3250/7200 (GPU-s), falls=artifact|prompt, gittins=off, knob=0",
+          .options =
+              "thresholds=3250/7200 (GPU-s), order=artifact|arrival, falls=artifact|prompt, "
+              "place=placer|emptiest, "
+              "gittins=off, knob=0",
           .make = make_tiresias};
 }
 

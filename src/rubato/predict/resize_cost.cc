@@ -53,14 +53,18 @@ std::string_view to_string(Accounting accounting) {
   return "?";
 }
 
-ResizeCost::ResizeCost(Accounting accounting, int cluster_gpus, Duration slot)
+ResizeCost::ResizeCost(Accounting accounting, int cluster_gpus, Duration slot, Duration restart)
     : accounting_(accounting),
+      restart_(restart),
       is_large_(cluster_gpus >= kLargeCluster),
       rounds_between_restarts_(static_cast<int>(std::max(1.0, to_seconds(slot)))) {}
 
 Duration ResizeCost::physical(const Job& job, const ShareChange& change) const {
   if (change.to == 0 || (change.from == change.to && !change.moved)) {
     return Duration{};
+  }
+  if (restart_ != kByModel) {
+    return restart_;
   }
   const ModelCost& cost = cost_of(job.model);
   if (change.from == change.to) {

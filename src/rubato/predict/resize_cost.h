@@ -16,6 +16,9 @@ enum class Accounting { None, Artifact, Physical };
 
 [[nodiscard]] std::string_view to_string(Accounting accounting);
 
+/// A restart that costs what was measured for the model, under `physical`.
+inline constexpr Duration kByModel{-1};
+
 /// How a job's workers change at a round.
 struct ShareChange {
   int from = 0;
@@ -26,7 +29,8 @@ struct ShareChange {
 /// Pure: same question, same answer. The artifact's memory of used GPU sets is the engine's.
 class ResizeCost {
  public:
-  ResizeCost(Accounting accounting, int cluster_gpus, Duration slot);
+  /// `restart`: what every change of workers costs under `physical`.
+  ResizeCost(Accounting accounting, int cluster_gpus, Duration slot, Duration restart = kByModel);
 
   [[nodiscard]] Accounting accounting() const { return accounting_; }
 
@@ -42,6 +46,7 @@ class ResizeCost {
 
  private:
   Accounting accounting_;
+  Duration restart_;
   bool is_large_;  // 256 GPUs or more.
   int rounds_between_restarts_;
 };

@@ -71,6 +71,29 @@ SpeedBook::SpeedBook(std::vector<SpeedRow> rows, const Topology& topology) : top
   }
 }
 
+void SpeedBook::add(const std::string& model, const std::string& gpu_type,
+                    ApplicationProfile profile) {
+  RUBATO_CHECK(entries_.empty());
+  profiles_.emplace(std::pair(model, gpu_type), std::move(profile));
+}
+
+const ApplicationProfile* SpeedBook::profile(SpeedId speed, PoolId pool) const {
+  const auto found = profiles_.find({entries_[speed.value].model, topology_.pool(pool).gpu_type});
+  return found == profiles_.end() ? nullptr : &found->second;
+}
+
+double SpeedBook::speed(SpeedId speed, const Placement& placement) const {
+  const ApplicationProfile* measured = profiles_.empty() ? nullptr : profile(speed, placement.pool);
+  if (measured == nullptr) {
+    return this->speed(speed, placement.pool, placement.gpus(), topology_.span_of(placement));
+  }
+  NodePattern nodes;
+  for (const NodeShare& share : topology_.nodes_of(placement)) {
+    nodes.push_back(share.workers);
+  }
+  return measured->speed(nodes, entries_[speed.value].batch);
+}
+
 const std::vector<SpeedRow>* SpeedBook::rows_for(const Job& job, const Pool& pool) const {
   if (!pool.gpu_type.empty()) {
     const auto found = rows_.find(RowKey(job.model, job.batch, pool.gpu_type));
@@ -130,9 +153,11 @@ SpeedId SpeedBook::resolve(const Job& job) {
   const auto known_pool = std::ranges::find_if(
       topology_.pools(), [&](const Pool& pool) { return rows_for(job, pool) != nullptr; });
   const bool measured = known_pool != topology_.pools().end();
-  Entry entry{.label = job.model.empty() ? "unnamed" : fmt::format("{}/{}", job.model, job.batch),
-              .provenance =
-                  measured ? rows_for(job, *known_pool)->front().provenance : Provenance::Assumed};
+  Entry entry{
+      .label = job.model.empty() ? "unnamed" : fmt::format("{}/{}", job.model, job.batch),
+      .provenance = measured ? rows_for(job, *known_pool)->front().provenance : Provenance::Assumed,
+      .model = job.model,
+      .batch = job.batch};
   const std::vector<SpeedRow> assumed = assumed_rows();
   for (const Pool& pool : topology_.pools()) {
     const bool permitted = job.gpu_type.empty() || job.gpu_type == pool.gpu_type;

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "rubato/core/ids.h"
@@ -17,24 +18,18 @@
 #include "rubato/core/placement.h"
 #include "rubato/core/scaling_curve.h"
 #include "rubato/core/topology.h"
+#include "rubato/predict/application_profile.h"
+#include "rubato/predict/speed_row.h"
 
 namespace rubato {
-
-/// One measurement: steps per second of a model at a batch size on a number of GPUs.
-struct SpeedRow {
-  std::string gpu_type{};
-  std::string model{};
-  int batch = 0;
-  int gpus = 0;
-  double speed = 0;
-  Provenance provenance = Provenance::Measured;
-  std::optional<Span> span{};  // Placement it was measured at; without one it holds for all.
-};
 
 /// Answers at constant cost once a kind is resolved; resolving is logarithmic in the kinds.
 class SpeedBook {
  public:
   SpeedBook(std::vector<SpeedRow> rows, const Topology& topology);
+
+  /// Measurements of a model on a GPU type that know every placement; before any kind is resolved.
+  void add(const std::string& model, const std::string& gpu_type, ApplicationProfile profile);
 
   /// The entry for this kind of job, made on first sight.
   SpeedId resolve(const Job& job);
@@ -46,6 +41,10 @@ class SpeedBook {
   [[nodiscard]] const ScalingCurve& curve(SpeedId speed, PoolId pool) const {
     return entries_[speed.value].pools[pool.value].consolidated;
   }
+  /// Steps per second on these GPUs.
+  [[nodiscard]] double speed(SpeedId speed, const Placement& placement) const;
+  /// The measurements behind a kind; null if there are only speeds, or none.
+  [[nodiscard]] const ApplicationProfile* profile(SpeedId speed, PoolId pool) const;
   /// Steps per second of a given placement span.
   [[nodiscard]] double speed(SpeedId speed, PoolId pool, int workers, Span span) const;
   /// True if a wider span costs speed, so that moving jobs together can pay.
@@ -73,6 +72,8 @@ class SpeedBook {
     std::string label{};
     Provenance provenance = Provenance::Assumed;
     std::vector<PoolSpeed> pools{};
+    std::string model{};
+    int batch = 0;
   };
   using Kind = std::tuple<std::string, int, std::string, int, int, std::vector<int>>;
 
@@ -85,6 +86,7 @@ class SpeedBook {
 
   Topology topology_;
   std::map<RowKey, std::vector<SpeedRow>> rows_;
+  std::map<std::pair<std::string, std::string>, ApplicationProfile> profiles_;  // Model, GPU type.
   std::map<Kind, SpeedId> kinds_;
   std::vector<Entry> entries_;
 };

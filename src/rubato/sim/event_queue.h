@@ -11,7 +11,7 @@
 namespace rubato {
 
 /// Kinds in the order in which events of one instant are handled.
-enum class DueKind { Completion, Fault, Report, Arrival, Tick };
+enum class DueKind { Completion, Epoch, Fault, Report, Arrival, Tick };
 
 struct Due {
   Instant at{};

@@ -43,6 +43,9 @@ class Simulation {
         versions_(jobs.size(), 0),
         reports_(options.faults.any()),
         delays_(Random(options.seed).fork(3)) {
+    if (options.grid) {
+      training_.count_whole_seconds();
+    }
     if (!jobs.empty()) {
       const Instant last = later(jobs.back().arrival, kFaultTail);
       faults_ = draw_faults(options.faults, topology, jobs.front().arrival, last,
@@ -107,6 +110,14 @@ class Simulation {
       case DueKind::Completion:
         queue_.pop();
         complete(JobId{due.id});
+        break;
+      case DueKind::Epoch:
+        queue_.pop();
+        training_.end_epoch(now_, JobId{due.id}, engine_.state().speeds);
+        reschedule(JobId{due.id});
+        if (adapts(JobId{due.id})) {
+          report(JobId{due.id}, training_.of(JobId{due.id}).share);
+        }
         break;
       case DueKind::Fault:
         ++next_fault_;
@@ -189,13 +200,18 @@ class Simulation {
     feed(Measured{.job = id,
                   .done = training.progress.at(now_),
                   .speed = now_ >= training.progress.paused_until ? training.progress.speed : 0,
-                  .workers = workers});
+                  .workers = workers,
+                  .step = training_.observe(id, engine_.state().speeds)});
   }
+
+  // A job whose batch adapts tells after each epoch, and every slot, how its steps go.
+  [[nodiscard]] bool adapts(JobId id) const { return !training_.of(id).split.is_own(); }
 
   void expect_report(JobId id) {
     const double delay =
         options_.faults.report_delay > 0 ? delays_.exponential(options_.faults.report_delay) : 0;
-    queue_.push(Due{.at = later(now_, from_seconds(options_.faults.report_every + delay)),
+    const Duration every = adapts(id) ? options_.slot : from_seconds(options_.faults.report_every);
+    queue_.push(Due{.at = later(now_, every + from_seconds(delay)),
                     .kind = DueKind::Report,
                     .id = id.value,
                     .version = versions_[id.value]});
@@ -204,14 +220,14 @@ class Simulation {
   // The job's speed changed: what was due is stale, and its finish lies elsewhere.
   void reschedule(JobId id) {
     const std::uint64_t version = ++versions_[id.value];
-    const Instant finish = training_.finish(jobs_[id.value]);
-    if (training_.of(id).share > 0 && finish != kNever) {
-      queue_.push(Due{.at = std::max(finish, now_),
-                      .kind = DueKind::Completion,
+    const auto next = training_.next(id, engine_.state().speeds);
+    if (training_.of(id).share > 0 && next.at != kNever) {
+      queue_.push(Due{.at = std::max(next.at, now_),
+                      .kind = next.is_end ? DueKind::Completion : DueKind::Epoch,
                       .id = id.value,
                       .version = version});
     }
-    if (reports_ && training_.of(id).share > 0) {
+    if ((reports_ || adapts(id)) && training_.of(id).share > 0) {
       expect_report(id);
     }
   }
@@ -258,6 +274,10 @@ class Simulation {
     training_.run(now_, run, engine_.state().speeds);
     recorder_.run(now_, run, engine_.state().speeds);
     reschedule(run.job);
+  }
+  void carry_out(const Rebatch& rebatch) {
+    training_.rebatch(now_, rebatch, engine_.state().speeds);
+    reschedule(rebatch.job);
   }
   void carry_out(const Suspend& suspend) {
     training_.suspend(now_, suspend.job);
@@ -321,9 +341,13 @@ class Simulation {
 Result<SimResult> simulate(const std::vector<Job>& jobs, const Topology& topology,
                            const SpeedBook& speeds, const SimOptions& options,
                            const SimWatcher& watcher) {
-  auto engine = Engine::make(
-      topology, speeds, options.policy,
-      EngineOptions{.accounting = options.accounting, .slot = options.slot, .seed = options.seed});
+  auto engine = Engine::make(topology, speeds, options.policy,
+                             EngineOptions{.accounting = options.accounting,
+                                           .slot = options.slot,
+                                           .restart = options.restart,
+                                           .grid = options.grid,
+                                           .seed = options.seed,
+                                           .share_profiles = options.share_profiles});
   if (!engine) {
     return engine.error();
   }

@@ -19,6 +19,9 @@ struct SimOptions {
   std::string policy{};
   Accounting accounting = Accounting::Physical;
   Duration slot = std::chrono::seconds{60};
+  Duration restart = kByModel;
+  bool grid = false;
+  bool share_profiles = false;
   std::uint64_t seed = 0;
   FaultOptions faults{};
   bool keep_bars = false;  // Keep every placement, for pictures.

@@ -21,6 +21,8 @@ VirtualTraining::VirtualTraining(const Topology& topology, std::size_t jobs, dou
 void VirtualTraining::arrive(const Job& job, SpeedId speed) {
   Training& training = jobs_[job.id.value];
   training.speed = speed;
+  training.batch = job.batch;
+  training.work = job.work;
   training.progress.since = job.arrival;
   if (noise_ > 0) {
     // One stream per job: its luck does not depend on who arrived before it.
@@ -28,10 +30,29 @@ void VirtualTraining::arrive(const Job& job, SpeedId speed) {
   }
 }
 
+NodePattern VirtualTraining::pattern(const Placement& placement) const {
+  NodePattern nodes;
+  for (const NodeShare& share : topology_.nodes_of(placement)) {
+    nodes.push_back(share.workers);
+  }
+  return nodes;
+}
+
+// Steps of the job's own batch per second: a step with another one is worth more or fewer of them.
+double VirtualTraining::profiled_speed(const Training& training,
+                                       const ApplicationProfile& profile) const {
+  const BatchSplit split =
+      training.split.is_own() ? profile.split(training.batch, training.share) : training.split;
+  const double worth = profile.gain(split.batch(training.share), training.epoch) /
+                       profile.gain(training.batch, training.epoch);
+  return worth / profile.step_seconds(pattern(training.placement), split);
+}
+
 double VirtualTraining::true_speed(const Training& training, const SpeedBook& speeds) const {
-  double speed =
-      training.noise * speeds.speed(training.speed, training.placement.pool, training.share,
-                                    topology_.span_of(training.placement));
+  const ApplicationProfile* profile = speeds.profile(training.speed, training.placement.pool);
+  const bool has_epochs = profile != nullptr && profile->epochs() > 0;
+  double speed = training.noise * (has_epochs ? profiled_speed(training, *profile)
+                                              : speeds.speed(training.speed, training.placement));
   if (slow_nodes_ > 0) {
     const bool hit = std::ranges::any_of(topology_.nodes(), [&](const Node& node) {
       return slow_[node.id.value] && touches(training.placement, node);
@@ -54,7 +75,58 @@ void VirtualTraining::run(Instant now, const Run& command, const SpeedBook& spee
   running_.insert(command.job);
   training.placement = command.placement;
   training.share = command.placement.gpus();
+  training.split = command.split;
   training.progress.change(now, true_speed(training, speeds), command.pause);
+}
+
+void VirtualTraining::rebatch(Instant now, const Rebatch& command, const SpeedBook& speeds) {
+  Training& training = jobs_[command.job.value];
+  training.split = command.split;
+  training.progress.change(now, true_speed(training, speeds), Duration{});
+}
+
+VirtualTraining::Milestone VirtualTraining::next(JobId job, const SpeedBook& speeds) const {
+  const Training& training = jobs_[job.value];
+  const ApplicationProfile* profile =
+      training.share > 0 ? speeds.profile(training.speed, training.placement.pool) : nullptr;
+  if (profile == nullptr || profile->epochs() == 0) {
+    return {.at = training.progress.finish(training.work)};
+  }
+  const bool is_last = training.epoch + 1 >= profile->epochs();
+  const double end =
+      is_last ? training.work
+              : std::min(training.work, profile->steps(training.batch, training.epoch + 1));
+  const Instant at = training.progress.finish(end);
+  const Instant whole = Instant{std::chrono::round<std::chrono::seconds>(at.time_since_epoch())};
+  return {.at = whole_seconds_ && at != kNever ? std::max(whole, training.progress.since) : at,
+          .is_end = end >= training.work};
+}
+
+void VirtualTraining::end_epoch(Instant now, JobId job, const SpeedBook& speeds) {
+  Training& training = jobs_[job.value];
+  const ApplicationProfile* profile = speeds.profile(training.speed, training.placement.pool);
+  ++training.epoch;
+  training.progress.change(now, true_speed(training, speeds), Duration{});
+  training.progress.done = profile->steps(training.batch, training.epoch);
+}
+
+std::optional<StepObservation> VirtualTraining::observe(JobId job, const SpeedBook& speeds) const {
+  const Training& training = jobs_[job.value];
+  const ApplicationProfile* profile = speeds.profile(training.speed, training.placement.pool);
+  if (training.share == 0 || training.split.is_own() || profile == nullptr) {
+    return std::nullopt;
+  }
+  const NodePattern nodes = pattern(training.placement);
+  const PassTime time = profile->pass(nodes, training.split.local);
+  const GradientNoise noise = profile->noise(training.split.batch(training.share), training.epoch);
+  const double slower = 1 / training.noise;
+  return StepObservation{.nodes = static_cast<int>(nodes.size()),
+                         .workers = training.share,
+                         .local_batch = training.split.local,
+                         .pass_seconds = (time.step - time.exchange) * slower,
+                         .step_seconds = time.step * slower,
+                         .gradient_squared = noise.squared,
+                         .gradient_variance = noise.variance};
 }
 
 void VirtualTraining::suspend(Instant now, JobId job) {

@@ -1,10 +1,10 @@
-#include "rubato/predict/measured_profile.h"
-
 #include <array>
 #include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "rubato/predict/measured_profile.h"
 
 namespace rubato {
 namespace {

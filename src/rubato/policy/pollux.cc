@@ -1,0 +1,209 @@
+#include "rubato/policy/pollux.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "rubato/policy/canonical_shares.h"
+#include "rubato/policy/knapsack.h"
+#include "rubato/policy/round_policy.h"
+
+namespace rubato {
+namespace {
+
+constexpr double kLeastSpeedup = 1e-3;  // Keeps the mean defined while jobs wait.
+
+/// Goodputs of a job at the shares it was asked about; good until its model changes.
+struct Remembered {
+  long version = -1;
+  PoolId pool{};
+  std::map<std::pair<int, int>, double> rates{};  // By nodes and workers.
+};
+
+class Pollux final : public RoundPolicy {
+ public:
+  explicit Pollux(const PolluxOptions& options) : options_(options) {}
+
+  [[nodiscard]] Traits traits() const override {
+    Traits traits = RoundPolicy::traits();
+    traits.adapts_batch = true;
+    return traits;
+  }
+
+ protected:
+  void hold_round(const View& view, std::span<Seat> seats) override;
+  void leaves(JobId job) override { remembered_.erase(job); }
+  [[nodiscard]] Instant next_change(const View& view) const override {
+    return view.jobs.size() > 0 ? last_round() : kNever;
+  }
+  void clear() override { remembered_.clear(); }
+
+ private:
+  [[nodiscard]] double rate(const JobState& job, const View& view, PoolId pool,
+                            const CanonicalShare& share);
+  [[nodiscard]] int workers_max(const JobState& job, const View& view, PoolId pool) const;
+  [[nodiscard]] KnapsackItem item(const JobState& job, const View& view, PoolId pool,
+                                  std::span<const CanonicalShare> shares, int fair);
+  void share_pool(const View& view, PoolId pool, std::span<Seat*> seats);
+
+  PolluxOptions options_;
+  std::map<JobId, Remembered> remembered_;  // A cache: made anew from the view.
+};
+
+// What the job gains per second with this share; nothing is known before it first ran.
+double Pollux::rate(const JobState& job, const View& view, PoolId pool,
+                    const CanonicalShare& share) {
+  const JobGoodput* goodput = view.goodput(job.id());
+  if (goodput == nullptr) {
+    return view.speed(job, pool, share.workers);
+  }
+  Remembered& remembered = remembered_[job.id()];
+  if (remembered.version != goodput->version || remembered.pool != pool) {
+    remembered = {.version = goodput->version, .pool = pool};
+  }
+  const auto [known, is_new] = remembered.rates.try_emplace({share.nodes, share.workers}, 0.0);
+  if (is_new) {
+    known->second = goodput->best(pool, share.nodes, share.workers).rate;
+  }
+  return known->second;
+}
+
+// Twice what it was seen with, and no more than its batch can be split into.
+int Pollux::workers_max(const JobState& job, const View& view, PoolId pool) const {
+  const int permitted = std::min(options_.workers_max, job.job.workers.max);
+  const JobGoodput* goodput = view.goodput(job.id());
+  if (goodput == nullptr) {
+    const ScalingCurve& curve = view.curve(job, pool);
+    return curve.empty() ? 0 : std::min(permitted, curve.peak().workers);
+  }
+  const PoolGoodput* here = goodput->on(pool);
+  const int seen = here == nullptr ? 0 : here->workers_seen;
+  const int splittable = goodput->limits.max / std::max(goodput->limits.local_min, 1);
+  return std::min({permitted, std::max(2 * seen, 1), splittable});
+}
+
+// How much of its speedup is left to a job that restarts: the time it had, less what restarts cost
+// it, with one more to come.
+double after_restart(const JobState& job, const View& view) {
+  const double cost =
+      to_seconds(view.costs.physical(job.job, ShareChange{.from = job.share, .to = job.share + 1}));
+  const double age = to_seconds(view.now - job.job.arrival);
+  const int restarts = job.resizes + job.migrations + job.restarts;
+  const double total = age + cost;
+  return total > 0 ? std::max(age - restarts * cost, 0.0) / total : 1;
+}
+
+// The options of one job: no GPUs, or one of the shares it may have.
+KnapsackItem Pollux::item(const JobState& job, const View& view, PoolId pool,
+                          std::span<const CanonicalShare> shares, int fair) {
+  const Pool& here = view.topology.pool(pool);
+  const double scale = static_cast<double>(here.nodes.size()) / here.gpus;
+  const auto cost = [&](double speedup) {
+    const double term = std::pow(scale * speedup + kLeastSpeedup, options_.p);
+    return options_.p < 0 ? term : -term;
+  };
+  KnapsackItem item = {{.weight = 0, .cost = cost(0)}};
+  const int most = workers_max(job, view, pool);
+  const double fair_rate =
+      rate(job, view, pool, {.workers = std::clamp(fair, 1, std::max(most, 1)), .nodes = 1});
+  const double restarted = after_restart(job, view);
+  for (const CanonicalShare& share : shares) {
+    if (share.workers > most || !job.job.workers.allows(share.workers)) {
+      continue;
+    }
+    const double gained = rate(job, view, pool, share);
+    const double speedup =
+        fair_rate > 0 ? gained / fair_rate : static_cast<double>(share.workers) / fair;
+    const bool stays = share.workers == job.share && job.pool() == pool;
+    item.push_back({.weight = share.workers, .cost = cost(speedup * (stays ? 1 : restarted))});
+  }
+  return item;
+}
+
+void Pollux::share_pool(const View& view, PoolId pool, std::span<Seat*> seats) {
+  const int gpus = view.capacity[pool.value];
+  const auto shares = canonical_shares(view.topology.pool(pool), gpus, options_.workers_max);
+  const auto count = static_cast<int>(seats.size());
+  const int fair = std::max(1, (gpus + count - 1) / count);
+  std::vector<KnapsackItem> items;
+  items.reserve(seats.size());
+  for (const Seat* seat : seats) {
+    items.push_back(item(*seat->job, view, pool, shares, fair));
+  }
+  const std::vector<std::size_t> chosen = pack(items, gpus);
+  for (std::size_t i = 0; i < seats.size(); ++i) {
+    seats[i]->pool = pool;
+    seats[i]->workers = items[i][chosen[i]].weight;
+  }
+}
+
+void Pollux::hold_round(const View& view, std::span<Seat> seats) {
+  std::vector<std::vector<Seat*>> by_pool(view.topology.pools().size());
+  for (Seat& seat : seats) {
+    if (seat.job->share > 0) {
+      by_pool[seat.job->pool().value].push_back(&seat);
+    }
+  }
+  for (Seat& seat : seats) {
+    if (seat.job->share > 0) {
+      continue;
+    }
+    double most = -1;
+    std::size_t best = 0;
+    for (std::size_t pool = 0; pool < by_pool.size(); ++pool) {
+      const double gpus_each =
+          view.capacity[pool] / (1.0 + static_cast<double>(by_pool[pool].size()));
+      if (gpus_each > most && !view.curve(*seat.job, PoolId{pool}).empty()) {
+        most = gpus_each;
+        best = pool;
+      }
+    }
+    by_pool[best].push_back(&seat);
+  }
+  for (std::size_t pool = 0; pool < by_pool.size(); ++pool) {
+    if (!by_pool[pool].empty()) {
+      share_pool(view, PoolId{pool}, by_pool[pool]);
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Policy> make_pollux(const PolluxOptions& options) {
+  return std::make_unique<Pollux>(options);
+}
+
+Result<std::unique_ptr<Policy>> make_pollux(const PolicyOptions& options) {
+  static constexpr std::array<std::string_view, 2> kKeys = {"p", "max"};
+  if (Status status = options.only(kKeys); !status) {
+    return status.error();
+  }
+  PolluxOptions chosen;
+  const auto p = options.number("p", chosen.p, -100, 1);
+  const auto most = options.number("max", chosen.workers_max, 1, 1e6);
+  if (!p || !most) {
+    return !p ? p.error() : most.error();
+  }
+  if (*p == 0) {
+    return bad_input("policy option p: expected a number from -100 to 1 other than 0");
+  }
+  chosen.p = *p;
+  chosen.workers_max = static_cast<int>(*most);
+  return make_pollux(chosen);
+}
+
+PolicyInfo pollux_policy() {
+  return {.name = "pollux",
+          .paper = "Pollux, OSDI'21",
+          .fidelity = "as its simulator, but for an exact search in place of the genetic one",
+          .objective = "goodput, shared fairly",
+          .needs = "batch limits and step reports; else speed curve",
+          .use_when = "batch sizes may adapt and nobody knows run times",
+          .options = "p=-1 (fairness exponent), max=64 (workers of one job)",
+          .make = make_pollux};
+}
+
+}  // namespace rubato
