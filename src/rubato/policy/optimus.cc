@@ -21,7 +21,7 @@ class Optimus final : public RoundPolicy {
   void hold_round(const View& view, std::span<Seat> seats) override;
   // Remaining times change as jobs train, so shares do, too.
   [[nodiscard]] Instant next_change(const View& view) const override {
-    return view.jobs.size() > 0 ? later(last_round(), options_.interval) : kNever;
+    return after_last_round(view, options_.interval);
   }
 
  private:

@@ -3,25 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
-#include <utility>
 #include <vector>
 
 #include "rubato/policy/canonical_shares.h"
 #include "rubato/policy/knapsack.h"
 #include "rubato/policy/round_policy.h"
+#include "rubato/policy/share_rates.h"
 
 namespace rubato {
 namespace {
 
 constexpr double kLeastSpeedup = 1e-3;  // Keeps the mean defined while jobs wait.
-
-/// Goodputs of a job at the shares it was asked about; good until its model changes.
-struct Remembered {
-  long version = -1;
-  PoolId pool{};
-  std::map<std::pair<int, int>, double> rates{};  // By nodes and workers.
-};
 
 class Pollux final : public RoundPolicy {
  public:
@@ -35,66 +27,20 @@ class Pollux final : public RoundPolicy {
 
  protected:
   void hold_round(const View& view, std::span<Seat> seats) override;
-  void leaves(JobId job) override { remembered_.erase(job); }
+  void leaves(JobId job) override { rates_.forget(job); }
   [[nodiscard]] Instant next_change(const View& view) const override {
-    return view.jobs.size() > 0 ? last_round() : kNever;
+    return after_last_round(view);
   }
-  void clear() override { remembered_.clear(); }
+  void clear() override { rates_.clear(); }
 
  private:
-  [[nodiscard]] double rate(const JobState& job, const View& view, PoolId pool,
-                            const CanonicalShare& share);
-  [[nodiscard]] int workers_max(const JobState& job, const View& view, PoolId pool) const;
   [[nodiscard]] KnapsackItem item(const JobState& job, const View& view, PoolId pool,
                                   std::span<const CanonicalShare> shares, int fair);
   void share_pool(const View& view, PoolId pool, std::span<Seat*> seats);
 
   PolluxOptions options_;
-  std::map<JobId, Remembered> remembered_;  // A cache: made anew from the view.
+  ShareRates rates_;
 };
-
-// What the job gains per second with this share; nothing is known before it first ran.
-double Pollux::rate(const JobState& job, const View& view, PoolId pool,
-                    const CanonicalShare& share) {
-  const JobGoodput* goodput = view.goodput(job.id());
-  if (goodput == nullptr) {
-    return view.speed(job, pool, share.workers);
-  }
-  Remembered& remembered = remembered_[job.id()];
-  if (remembered.version != goodput->version || remembered.pool != pool) {
-    remembered = {.version = goodput->version, .pool = pool};
-  }
-  const auto [known, is_new] = remembered.rates.try_emplace({share.nodes, share.workers}, 0.0);
-  if (is_new) {
-    known->second = goodput->best(pool, share.nodes, share.workers).rate;
-  }
-  return known->second;
-}
-
-// Twice what it was seen with, and no more than its batch can be split into.
-int Pollux::workers_max(const JobState& job, const View& view, PoolId pool) const {
-  const int permitted = std::min(options_.workers_max, job.job.workers.max);
-  const JobGoodput* goodput = view.goodput(job.id());
-  if (goodput == nullptr) {
-    const ScalingCurve& curve = view.curve(job, pool);
-    return curve.empty() ? 0 : std::min(permitted, curve.peak().workers);
-  }
-  const PoolGoodput* here = goodput->on(pool);
-  const int seen = here == nullptr ? 0 : here->workers_seen;
-  const int splittable = goodput->limits.max / std::max(goodput->limits.local_min, 1);
-  return std::min({permitted, std::max(2 * seen, 1), splittable});
-}
-
-// How much of its speedup is left to a job that restarts: the time it had, less what restarts cost
-// it, with one more to come.
-double after_restart(const JobState& job, const View& view) {
-  const double cost =
-      to_seconds(view.costs.physical(job.job, ShareChange{.from = job.share, .to = job.share + 1}));
-  const double age = to_seconds(view.now - job.job.arrival);
-  const int restarts = job.resizes + job.migrations + job.restarts;
-  const double total = age + cost;
-  return total > 0 ? std::max(age - restarts * cost, 0.0) / total : 1;
-}
 
 // The options of one job: no GPUs, or one of the shares it may have.
 KnapsackItem Pollux::item(const JobState& job, const View& view, PoolId pool,
@@ -106,15 +52,15 @@ KnapsackItem Pollux::item(const JobState& job, const View& view, PoolId pool,
     return options_.p < 0 ? term : -term;
   };
   KnapsackItem item = {{.weight = 0, .cost = cost(0)}};
-  const int most = workers_max(job, view, pool);
+  const int most = explored_max(job, view, pool, options_.workers_max);
   const double fair_rate =
-      rate(job, view, pool, {.workers = std::clamp(fair, 1, std::max(most, 1)), .nodes = 1});
+      rates_.rate(job, view, pool, {.workers = std::clamp(fair, 1, std::max(most, 1)), .nodes = 1});
   const double restarted = after_restart(job, view);
   for (const CanonicalShare& share : shares) {
     if (share.workers > most || !job.job.workers.allows(share.workers)) {
       continue;
     }
-    const double gained = rate(job, view, pool, share);
+    const double gained = rates_.rate(job, view, pool, share);
     const double speedup =
         fair_rate > 0 ? gained / fair_rate : static_cast<double>(share.workers) / fair;
     const bool stays = share.workers == job.share && job.pool() == pool;

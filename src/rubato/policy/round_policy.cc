@@ -51,6 +51,15 @@ Instant RoundPolicy::next_round(const View& view) const {
   return change == kNever ? kNever : std::max(change, timer_.next(view.now, view.slot));
 }
 
+Instant RoundPolicy::after_last_round(const View& view, Duration interval) const {
+  constexpr Duration kLeast = std::chrono::seconds{1};
+  if (view.jobs.size() == 0) {
+    return kNever;
+  }
+  const Instant last = timer_.last();
+  return last == kNever ? view.now : later(last, std::max({interval, view.slot, kLeast}));
+}
+
 Decision RoundPolicy::on(const Event& event, const View& view) {
   Decision decision;
   if (std::holds_alternative<Tick>(event)) {

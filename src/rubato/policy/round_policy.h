@@ -45,8 +45,9 @@ class RoundPolicy : public Policy {
   /// When shares change by themselves; kNever if they do not.
   [[nodiscard]] virtual Instant next_change(const View& /*view*/) const { return kNever; }
 
-  /// kNever before the first.
-  [[nodiscard]] Instant last_round() const { return timer_.last(); }
+  /// For policies whose shares change all the time: `interval` after the last round, but no sooner
+  /// than a slot or a second; kNever while there are no jobs.
+  [[nodiscard]] Instant after_last_round(const View& view, Duration interval = {}) const;
 
   /// What a policy knows beyond the last round.
   virtual void append_state(std::string& /*state*/) const {}

@@ -58,7 +58,7 @@ TEST(Tiresias, WakesWhenAJobReachesItsThreshold) {
 
   // Job 1 has had 10 GPU-seconds at 5; the guess at 1, (10 - 1) / 2 seconds, is rounded up to 6.
   EXPECT_EQ(finish_of_second("thresholds=10,falls=prompt"), 9);
-  EXPECT_EQ(finish_of_second("thresholds=10"), 10);
+  EXPECT_EQ(finish_of_second("thresholds=10,order=artifact,falls=artifact"), 10);
 }
 
 TEST(Tiresias, LetsTheRunningJobGoOnWithinAQueue) {
@@ -112,8 +112,8 @@ TEST(Tiresias, FallsOneQueueAtARoundUnlessToldOtherwise) {
 
   // Job 1 has 80 GPU-seconds at its first fall. If it stays in the second queue, job 2 ends up
   // behind it when it falls; if not, ahead of it.
-  EXPECT_FALSE(narrow_job_runs("thresholds=10/20"));
-  EXPECT_TRUE(narrow_job_runs("thresholds=10/20,falls=prompt"));
+  EXPECT_FALSE(narrow_job_runs("thresholds=10/20,falls=artifact,order=artifact"));
+  EXPECT_TRUE(narrow_job_runs("thresholds=10/20,falls=prompt,order=artifact"));
 }
 
 TEST(Tiresias, PromotesAJobThatHasWaitedAsLongAsItRan) {
@@ -280,7 +280,7 @@ class ListedQueues {
 TEST(Tiresias, EqualsPlainListsOnRandomJobs) {
   int rounds = 0;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
-    Scene scene(tiresias("thresholds=20/50"),
+    Scene scene(tiresias("thresholds=20/50,order=artifact,falls=artifact"),
                 {.cluster = "1x6", .slot_seconds = static_cast<double>(seed % 4)});
     scene.submit(random_jobs(seed));
     ListedQueues queues;
@@ -294,6 +294,19 @@ TEST(Tiresias, EqualsPlainListsOnRandomJobs) {
     ASSERT_EQ(scene.finishes().size(), 14U) << "seed " << seed;
   }
   EXPECT_GT(rounds, 30'000);
+}
+
+TEST(Tiresias, GivesTheGpusOfLaterJobsToAnEarlierOneInOrderOfArrival) {
+  const auto shares = [](std::string_view options) {
+    Scene scene(tiresias(options), {.cluster = "1x4"});
+    scene.submit({linear_job(1, 0, 2, 10), linear_job(2, 1, 4, 10), linear_job(3, 2, 2, 100)});
+    scene.run_until(11);
+    return std::pair(scene.share(2), scene.share(3));
+  };
+
+  // Job 2 was too wide while job 1 ran, and job 3 slipped past it.
+  EXPECT_EQ(shares("order=arrival"), std::pair(4, 0));
+  EXPECT_EQ(shares("order=artifact"), std::pair(0, 2));
 }
 
 }  // namespace

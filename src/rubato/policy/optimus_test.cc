@@ -1,0 +1,97 @@
+#include "rubato/policy/optimus.h"
+
+#include <gtest/gtest.h>
+
+#include "rubato/base/random.h"
+#include "rubato/policy/policy_scene.h"
+
+namespace rubato {
+namespace {
+
+Scene scene(SceneOptions options) {
+  return Scene([] { return make_optimus(PolicyOptions{}); }, std::move(options));
+}
+
+// Speeds 1, 1.8, 1.7 and 3 on one to four GPUs: worse with three than with two.
+std::vector<SpeedRow> with_a_dent() {
+  std::vector<SpeedRow> rows;
+  const std::vector<double> speeds = {1, 1.8, 1.7, 3};
+  for (std::size_t i = 0; i < speeds.size(); ++i) {
+    rows.push_back(SpeedRow{
+        .model = "linear", .batch = 1, .gpus = static_cast<int>(i) + 1, .speed = speeds[i]});
+  }
+  return rows;
+}
+
+TEST(Optimus, GivesTheLongerJobMore) {
+  Scene world = scene({.cluster = "1x4"});
+  world.submit(linear_job(1, 0, 1, 100));
+  world.submit(linear_job(2, 0, 1, 900));
+
+  world.run_until(0);
+
+  // From one GPU each: 450, 150, then 50 against 75 seconds saved.
+  EXPECT_EQ(world.share(1), 1);
+  EXPECT_EQ(world.share(2), 3);
+}
+
+TEST(Optimus, GivesOneGpuEachInOrderOfArrivalFirst) {
+  Scene world = scene({.cluster = "1x2"});
+  world.submit(linear_job(1, 0, 1, 100));
+  world.submit(linear_job(2, 0, 1, 100));
+  world.submit(linear_job(3, 0, 1, 900));
+
+  world.run_until(0);
+
+  EXPECT_EQ(world.share(1), 1);
+  EXPECT_EQ(world.share(2), 1);
+  EXPECT_EQ(world.share(3), 0);
+}
+
+TEST(Optimus, StopsAtTheFirstGpuThatDoesNotHelp) {
+  Scene world = scene({.cluster = "1x4", .speeds = with_a_dent()});
+  world.submit(linear_job(1, 0, 1, 100));
+
+  world.run_until(0);
+
+  EXPECT_EQ(world.share(1), 2);
+}
+
+TEST(Optimus, FinishesEverythingAndKeepsItsStateInWhatItSaves) {
+  const auto finishes = [](bool reloads) {
+    Random random(7);
+    Scene world = scene({.cluster = "2x4:A+1x4:B",
+                         .slot_seconds = 30,
+                         .accounting = Accounting::Physical,
+                         .speeds =
+                             [] {
+                               auto rows = linear_speeds("A");
+                               const auto more = linear_speeds("B");
+                               rows.insert(rows.end(), more.begin(), more.end());
+                               return rows;
+                             }(),
+                         .reloads = reloads});
+    for (std::uint64_t id = 1; id <= 30; ++id) {
+      world.submit(linear_job(id, random.uniform(0, 500), 1, random.uniform(10, 900)));
+    }
+    world.run_until(200);
+    world.set_node(NodeId{0}, false);
+    world.run_until(600);
+    world.set_node(NodeId{0}, true);
+    world.run();
+    return world.finishes();
+  };
+
+  const auto straight = finishes(false);
+
+  EXPECT_EQ(straight.size(), 30U);
+  EXPECT_EQ(straight, finishes(true));
+}
+
+TEST(Optimus, RefusesAnOptionItDoesNotKnow) {
+  EXPECT_FALSE(make_optimus(PolicyOptions::parse("intervall=3").value()));
+  EXPECT_FALSE(make_optimus(PolicyOptions::parse("interval=-3").value()));
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,285 @@
+#include "rubato/policy/priced_choice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <queue>
+#include <utility>
+
+#include "rubato/base/check.h"
+#include "rubato/solve/linear_program.h"
+
+namespace rubato {
+namespace {
+
+constexpr int kSweeps = 12;        // Over all prices; each settles them given the others.
+constexpr int kHalvings = 30;      // Of the interval a price lies in.
+constexpr std::size_t kHard = 48;  // Items that the integer program decides.
+
+using Prices = std::vector<double>;
+
+/// What all items take at some prices.
+struct Demand {
+  std::vector<std::size_t> options{};
+  std::vector<long> weights{};  // By pool.
+  double value = 0;             // Of the dual.
+};
+
+double priced(const PricedOption& option, const Prices& prices) {
+  return option.cost + prices[option.pool] * option.weight;
+}
+
+// The cheapest option at these prices; the lightest among equals.
+std::size_t cheapest(const PricedItem& item, const Prices& prices) {
+  std::size_t best = 0;
+  double least = priced(item.front(), prices);
+  for (std::size_t i = 1; i < item.size(); ++i) {
+    const double cost = priced(item[i], prices);
+    if (cost < least || (cost == least && item[i].weight < item[best].weight)) {
+      best = i;
+      least = cost;
+    }
+  }
+  return best;
+}
+
+Demand demand_at(std::span<const PricedItem> items, std::span<const int> rooms,
+                 const Prices& prices) {
+  Demand demand{.weights = std::vector<long>(rooms.size(), 0)};
+  demand.options.reserve(items.size());
+  for (const PricedItem& item : items) {
+    const std::size_t option = cheapest(item, prices);
+    demand.options.push_back(option);
+    demand.weights[item[option].pool] += item[option].weight;
+    demand.value += priced(item[option], prices);
+  }
+  for (std::size_t pool = 0; pool < rooms.size(); ++pool) {
+    demand.value -= prices[pool] * rooms[pool];
+  }
+  return demand;
+}
+
+// The price of a pool above which nobody would want any of it.
+double dearest(std::span<const PricedItem> items, std::size_t pool) {
+  double price = 0;
+  for (const PricedItem& item : items) {
+    for (const PricedOption& option : item) {
+      if (option.pool == pool && option.weight > 0) {
+        price = std::max(price, (item.front().cost - option.cost) / option.weight);
+      }
+    }
+  }
+  return price * (1 + 1e-9) + 1e-12;
+}
+
+/// Prices at which everything fits, and the best bound seen on the way.
+struct Settled {
+  Prices prices{};
+  Demand demand{};
+  double bound = -std::numeric_limits<double>::infinity();
+};
+
+Settled settle_prices(std::span<const PricedItem> items, std::span<const int> rooms) {
+  Settled settled{.prices = Prices(rooms.size(), 0)};
+  Prices high;
+  for (std::size_t pool = 0; pool < rooms.size(); ++pool) {
+    high.push_back(dearest(items, pool));
+  }
+  const auto ask = [&](const Prices& prices) {
+    Demand demand = demand_at(items, rooms, prices);
+    settled.bound = std::max(settled.bound, demand.value);
+    return demand;
+  };
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    const Prices before = settled.prices;
+    for (std::size_t pool = 0; pool < rooms.size(); ++pool) {
+      Prices trial = settled.prices;
+      trial[pool] = 0;
+      if (ask(trial).weights[pool] <= rooms[pool]) {
+        settled.prices[pool] = 0;
+        continue;
+      }
+      double low = 0;
+      double fits = high[pool];
+      for (int i = 0; i < kHalvings; ++i) {
+        trial[pool] = (low + fits) / 2;
+        (ask(trial).weights[pool] <= rooms[pool] ? fits : low) = trial[pool];
+      }
+      settled.prices[pool] = fits;
+    }
+    if (settled.prices == before) {
+      break;
+    }
+  }
+  settled.demand = ask(settled.prices);
+  return settled;
+}
+
+// Settling one price can push others out of their room again: the dearest takers then give way.
+void make_fit(std::span<const PricedItem> items, std::span<const int> rooms, Demand& demand) {
+  for (std::size_t pool = 0; pool < rooms.size(); ++pool) {
+    std::vector<std::pair<double, std::size_t>> takers;  // What stopping costs per GPU, item.
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const PricedOption& option = items[i][demand.options[i]];
+      if (option.pool == pool && option.weight > 0) {
+        takers.emplace_back((items[i].front().cost - option.cost) / option.weight, i);
+      }
+    }
+    std::ranges::sort(takers);
+    for (std::size_t k = 0; k < takers.size() && demand.weights[pool] > rooms[pool]; ++k) {
+      const std::size_t i = takers[k].second;
+      demand.weights[pool] -= items[i][demand.options[i]].weight;
+      demand.options[i] = 0;
+    }
+  }
+}
+
+// Exchanges one item's option for a cheaper one that fits, the largest saving first.
+void upgrade(std::span<const PricedItem> items, std::span<const int> rooms, Demand& demand) {
+  struct Step {
+    double saving = 0;
+    std::size_t item = 0;
+    std::size_t option = 0;
+  };
+  const auto later = [](const Step& left, const Step& right) {
+    return left.saving < right.saving || (left.saving == right.saving && left.item > right.item);
+  };
+  const auto fits = [&](const PricedOption& from, const PricedOption& to) {
+    const long freed = from.pool == to.pool ? from.weight : 0;
+    return demand.weights[to.pool] - freed + to.weight <= rooms[to.pool];
+  };
+  std::priority_queue<Step, std::vector<Step>, decltype(later)> steps(later);
+  const auto offer = [&](std::size_t i) {
+    const PricedOption& now = items[i][demand.options[i]];
+    Step best{.item = i};
+    for (std::size_t o = 0; o < items[i].size(); ++o) {
+      const double saving = now.cost - items[i][o].cost;
+      if (saving > best.saving && fits(now, items[i][o])) {
+        best.saving = saving;
+        best.option = o;
+      }
+    }
+    if (best.saving > 0) {
+      steps.push(best);
+    }
+  };
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    offer(i);
+  }
+  while (!steps.empty()) {
+    const Step step = steps.top();
+    steps.pop();
+    const PricedOption& from = items[step.item][demand.options[step.item]];
+    const PricedOption& to = items[step.item][step.option];
+    if (from.cost - to.cost == step.saving && fits(from, to)) {
+      demand.weights[from.pool] -= from.weight;
+      demand.weights[to.pool] += to.weight;
+      demand.options[step.item] = step.option;
+    }
+    offer(step.item);
+  }
+}
+
+// The items between whose two best options the prices hardly decide.
+std::vector<std::size_t> hard_items(std::span<const PricedItem> items, const Prices& prices) {
+  std::vector<std::pair<double, std::size_t>> margins;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    double best = std::numeric_limits<double>::infinity();
+    double second = best;
+    for (const PricedOption& option : items[i]) {
+      const double cost = priced(option, prices);
+      second = std::min(second, std::max(cost, best));
+      best = std::min(best, cost);
+    }
+    margins.emplace_back(second - best, i);
+  }
+  const std::size_t count = std::min(kHard, margins.size());
+  std::ranges::partial_sort(margins, margins.begin() + static_cast<std::ptrdiff_t>(count));
+  std::vector<std::size_t> hard;
+  for (std::size_t k = 0; k < count; ++k) {
+    hard.push_back(margins[k].second);
+  }
+  return hard;
+}
+
+// Decides the hard items anew, exactly, in what the others leave.
+void decide_hard(std::span<const PricedItem> items, std::span<const int> rooms,
+                 const Prices& prices, Demand& demand) {
+  constexpr std::size_t kOptionsMax = 8;  // The best few of an item at these prices.
+  LinearProgram program(Goal::Minimise);
+  std::vector<std::vector<Term>> use(rooms.size());
+  std::vector<std::vector<std::pair<std::size_t, std::size_t>>> variables;  // (option, variable).
+  const std::vector<std::size_t> hard = hard_items(items, prices);
+  for (const std::size_t i : hard) {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t o = 0; o < items[i].size(); ++o) {
+      const bool is_kept = o == 0 || o == demand.options[i];
+      order.emplace_back(
+          is_kept ? -std::numeric_limits<double>::infinity() : priced(items[i][o], prices), o);
+    }
+    std::ranges::sort(order);
+    order.resize(std::min(order.size(), kOptionsMax));
+    std::vector<Term> one;
+    variables.emplace_back();
+    for (const auto& [cost, o] : order) {
+      const PricedOption& option = items[i][o];
+      const std::size_t variable =
+          program.add({.upper = 1, .worth = option.cost, .is_whole = true});
+      one.push_back({.variable = variable, .factor = 1});
+      use[option.pool].push_back(
+          {.variable = variable, .factor = static_cast<double>(option.weight)});
+      variables.back().emplace_back(o, variable);
+    }
+    program.add_row(one, Relation::Equal, 1);
+    const PricedOption& now = items[i][demand.options[i]];
+    demand.weights[now.pool] -= now.weight;
+  }
+  for (std::size_t pool = 0; pool < rooms.size(); ++pool) {
+    program.add_row(use[pool], Relation::AtMost,
+                    static_cast<double>(rooms[pool] - demand.weights[pool]));
+  }
+  const Solution solution = solve(program, {.nodes_max = 200, .iterations_max = 20'000});
+  for (std::size_t k = 0; k < hard.size(); ++k) {
+    for (const auto& [o, variable] : variables[k]) {
+      if (solution.has_values() && solution.values[variable] > 0.5) {
+        demand.options[hard[k]] = o;
+      }
+    }
+    const PricedOption& now = items[hard[k]][demand.options[hard[k]]];
+    demand.weights[now.pool] += now.weight;
+  }
+}
+
+double cost_of(std::span<const PricedItem> items, const Demand& demand) {
+  double cost = 0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    cost += items[i][demand.options[i]].cost;
+  }
+  return cost;
+}
+
+}  // namespace
+
+PricedChoice choose_priced(std::span<const PricedItem> items, std::span<const int> rooms) {
+  for (const PricedItem& item : items) {
+    RUBATO_CHECK(!item.empty() && item.front().weight == 0);
+  }
+  Settled settled = settle_prices(items, rooms);
+  make_fit(items, rooms, settled.demand);
+  upgrade(items, rooms, settled.demand);
+  constexpr double kCloseEnough = 1e-4;
+  double cost = cost_of(items, settled.demand);
+  if (cost - settled.bound > kCloseEnough * std::abs(cost)) {
+    Demand decided = settled.demand;
+    decide_hard(items, rooms, settled.prices, decided);
+    upgrade(items, rooms, decided);
+    const double after = cost_of(items, decided);
+    if (after < cost) {
+      settled.demand = std::move(decided);
+      cost = after;
+    }
+  }
+  return {.options = settled.demand.options, .cost = cost, .bound = settled.bound};
+}
+
+}  // namespace rubato

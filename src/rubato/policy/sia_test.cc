@@ -1,0 +1,116 @@
+#include "rubato/policy/sia.h"
+
+#include <gtest/gtest.h>
+
+#include "rubato/base/random.h"
+#include "rubato/policy/policy_scene.h"
+
+namespace rubato {
+namespace {
+
+Scene scene(SceneOptions options, std::string_view chosen = "") {
+  return Scene([chosen] { return make_sia(PolicyOptions::parse(chosen).value()); },
+               std::move(options));
+}
+
+// `plain` runs alike on both types; `picky` is four times as fast on B.
+std::vector<SpeedRow> two_types() {
+  std::vector<SpeedRow> rows;
+  for (const std::string type : {"A", "B"}) {
+    for (int gpus = 1; gpus <= 8; gpus *= 2) {
+      rows.push_back(SpeedRow{
+          .gpu_type = type, .model = "linear", .batch = 1, .gpus = gpus, .speed = 1.0 * gpus});
+      rows.push_back(SpeedRow{.gpu_type = type,
+                              .model = "picky",
+                              .batch = 1,
+                              .gpus = gpus,
+                              .speed = (type == "B" ? 4.0 : 1.0) * gpus});
+    }
+  }
+  return rows;
+}
+
+Job picky(std::uint64_t id) {
+  Job job = linear_job(id, 0, 1, 10'000);
+  job.model = "picky";
+  return job;
+}
+
+TEST(Sia, PutsJobsOnTheTypeTheyProfitFrom) {
+  Scene world = scene({.cluster = "1x4:A+1x4:B", .speeds = two_types()});
+  world.submit(linear_job(1, 0, 1, 10'000));
+  world.submit(picky(2));
+
+  world.run_until(0);
+
+  EXPECT_EQ(world.share(1), 4);
+  EXPECT_EQ(world.share(2), 4);
+  EXPECT_EQ(world.jobs().at(JobId{2}).pool(), PoolId{1});
+}
+
+TEST(Sia, LeavesNobodyWithoutGpusIfWaitingIsDear) {
+  const auto served = [](std::string_view options) {
+    Scene world = scene({.cluster = "2x4"}, options);
+    for (std::uint64_t id = 1; id <= 8; ++id) {
+      world.submit(linear_job(id, 0, 1, 10'000));
+    }
+    world.run_until(0);
+    int jobs = 0;
+    for (const auto& [id, share] : world.shares()) {
+      jobs += share > 0 ? 1 : 0;
+    }
+    return jobs;
+  };
+
+  // A second GPU lowers the cost of a job from 1 to 0.71; the first one from lambda to 1.
+  EXPECT_EQ(served("lambda=2"), 8);
+  EXPECT_EQ(served("lambda=1.1"), 4);
+}
+
+TEST(Sia, DoesNotMoveAJobThatIsStillRestarting) {
+  Scene world = scene({.cluster = "1x4", .slot_seconds = 1, .accounting = Accounting::Physical});
+  world.submit(linear_job(1, 0, 1, 10'000));
+  world.run_until(0);
+  const int before = world.share(1);
+  world.submit(linear_job(2, 1, 1, 10'000));
+
+  world.run_until(1);
+
+  EXPECT_EQ(world.share(1), before);
+}
+
+TEST(Sia, FinishesEverythingAndKeepsItsStateInWhatItSaves) {
+  const auto finishes = [](bool reloads) {
+    Random random(9);
+    Scene world = scene({.cluster = "2x4:A+1x4:B",
+                         .slot_seconds = 30,
+                         .accounting = Accounting::Physical,
+                         .speeds = two_types(),
+                         .reloads = reloads});
+    for (std::uint64_t id = 1; id <= 30; ++id) {
+      Job job = id % 2 == 0 ? picky(id) : linear_job(id, 0, 1, 1'000);
+      job.work = random.uniform(10, 2'000);
+      job.arrival = at_seconds(random.uniform(0, 900));
+      world.submit(job);
+    }
+    world.run_until(300);
+    world.set_node(NodeId{2}, false);
+    world.run_until(1'000);
+    world.set_node(NodeId{2}, true);
+    world.run();
+    return world.finishes();
+  };
+
+  const auto straight = finishes(false);
+
+  EXPECT_EQ(straight.size(), 30U);
+  EXPECT_EQ(straight, finishes(true));
+}
+
+TEST(Sia, RefusesAnExponentOfZero) {
+  EXPECT_FALSE(make_sia(PolicyOptions::parse("p=0").value()));
+  EXPECT_TRUE(make_sia(PolicyOptions::parse("p=0.5,lambda=2").value()));
+}
+
+}  // namespace
+}  // namespace rubato
