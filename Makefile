@@ -9,7 +9,7 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help deps configure build demo test unit bench experiments soak format lint clean
+.PHONY: help deps configure build demo test unit bench experiments docs soak format lint clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -40,6 +40,11 @@ bench: configure ## Measure the engine; numbers go to build/bench/engine.json
 
 experiments: build ## Reproduce published figures beside the published values
 	experiments/elasticflow/run.sh
+
+docs: configure ## Write the documents that are made from the program
+	@cmake --build --preset release -j $(JOBS) --target rubato
+	build/rubato policy list --markdown > build/policies.md
+	@cp build/policies.md docs/policies.md
 
 soak: deps ## Fuzz for a minute each, then all tests under sanitizers with many seeds
 	@tools/soak.sh

@@ -5,6 +5,7 @@
 #   src/rubato/<folder>/*_fuzz.cc    one executable each, named as the file, label fuzz
 #   src/rubato/<folder>/*_bench.cc   part of engine_bench, with bench/*.cc
 #   tests/*_test.cc                  one executable scenario_test, one ctest, label scenario
+#   templates/                       what `rubato policy new` writes; tested as new_policy_test
 #
 # Tests run in the repository root.
 
@@ -118,6 +119,50 @@ function(rubato_scenarios)
                                                     "RUBATO_BINARY=$<TARGET_FILE:rubato>")
     endif()
   endif()
+endfunction()
+
+# rubato_embed_template(<folder>): what `rubato policy new` writes is the text of these files, which
+# become part of the program.
+function(rubato_embed_template folder)
+  set(dir "${PROJECT_SOURCE_DIR}/templates/rubato/policy")
+  set(files "${dir}/first_come.h" "${dir}/first_come.cc" "${dir}/first_come_test.cc")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
+  file(READ "${dir}/first_come.h" TEMPLATE_HEADER)
+  file(READ "${dir}/first_come.cc" TEMPLATE_SOURCE)
+  file(READ "${dir}/first_come_test.cc" TEMPLATE_TEST)
+  set(embedded "${PROJECT_BINARY_DIR}/policy_template_text.cc")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/policy_template_text.cc.in" "${embedded}" @ONLY)
+  target_sources(rubato_${folder} PRIVATE "${embedded}")
+endfunction()
+
+# rubato_template_test(): writes a policy with `rubato policy new`, compiles it with a registry that
+# has its line, and runs its test: what users get is what was tested. Likewise the example of
+# docs/new-policy.md.
+function(rubato_template_test)
+  if(NOT RUBATO_TESTS OR NOT TARGET rubato)
+    return()
+  endif()
+  set(policies "${PROJECT_SOURCE_DIR}/src/rubato/policy")
+  set(root "${PROJECT_BINARY_DIR}/new_policy")
+  set(written "${root}/rubato/policy")
+  add_custom_command(
+    OUTPUT "${written}/new_and_untouched.cc" "${written}/new_and_untouched_test.cc"
+           "${written}/new_and_untouched.h" "${written}/registered.inc"
+    COMMAND ${CMAKE_COMMAND} -E rm -rf "${root}"
+    COMMAND ${CMAKE_COMMAND} -E make_directory "${written}"
+    COMMAND ${CMAKE_COMMAND} -E copy "${policies}/registered.inc" "${written}"
+    COMMAND rubato policy new new-and-untouched --dir "${written}" > "${root}/log"
+    DEPENDS rubato "${policies}/registered.inc"
+    COMMENT "Writing a policy from the template")
+  set(example "${PROJECT_SOURCE_DIR}/templates/rubato/policy/smallest_first")
+  rubato_test(
+    new_policy_test scenario
+    SOURCES "${written}/new_and_untouched.cc" "${written}/new_and_untouched_test.cc"
+            "${example}.cc" "${example}_test.cc" "${policies}/policy_scene_test.cc"
+            "${policies}/registry.cc" "${policies}/registry_test.cc"
+    LINK rubato::policy)
+  target_include_directories(new_policy_test BEFORE PRIVATE "${root}"
+                             "${PROJECT_SOURCE_DIR}/templates")
 endfunction()
 
 # rubato_benchmarks(LINK <target>...): the executable engine_bench.

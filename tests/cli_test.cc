@@ -200,8 +200,71 @@ TEST_F(Program, SurvivesBadLuck) {
                              "straggler_mtbf=100000,report_delay=120", "noise=0.2"}) {
     const Outcome outcome = run("sim --trace " + trace + " --cluster 4x8 --policy all --faults " +
                                 std::string(faults) + " --json");
-    EXPECT_EQ(outcome.code, 0) << faults << "\n" << outcome.out;
+    ASSERT_EQ(outcome.code, 0) << faults << "\n" << outcome.out;
+    for (const Json& row : Json::parse(outcome.out)["results"]) {
+      EXPECT_FALSE(row.contains("error")) << faults << "\n" << row.dump();
+    }
   }
+}
+
+TEST_F(Program, HoldsATournamentOverTracesAndNoises) {
+  const std::string first = generated(40);
+  const std::string second = path("second.jsonl");
+  ASSERT_EQ(run("trace generate --jobs 30 --seed 6 --cluster 4x8 -o " + second).code, 0);
+  const std::string command = "sim --trace " + first + "," + second +
+                              " --cluster 4x8 --policy all --noise 0,0.2 --html " +
+                              path("all.html");
+
+  const Outcome table = run(command);
+  const Outcome json = run(command + " --json");
+
+  ASSERT_EQ(table.code, 0) << table.out;
+  EXPECT_NE(table.out.find("\nall 2 traces, speeds off by 20%\n"), std::string::npos) << table.out;
+  const Json report = Json::parse(json.out);
+  const std::size_t policies = Json::parse(run("policy list --json").out)["policies"].size();
+  EXPECT_EQ(report["results"].size(), 4 * policies);
+  EXPECT_EQ(report["aggregate"].size(), 2 * policies);
+  EXPECT_EQ(report["results"][policies]["noise"], 0.2);
+  EXPECT_TRUE(std::filesystem::exists(path("all.html")));
+}
+
+TEST_F(Program, ATournamentSaysWhatASingleRunSays) {
+  const std::string command = "sim --trace " + generated(60) + " --cluster 4x8 --noise 0.1 --json";
+
+  const Json all = Json::parse(run(command + " --policy all").out)["results"];
+
+  for (const Json& row : all) {
+    const std::string policy = row["policy"];
+    const Json alone = Json::parse(run(command + " --policy " + policy).out)["results"][0];
+    for (const char* name : {"finished", "deadline_met", "jct_avg_seconds", "makespan_seconds",
+                             "resizes", "restarts", "fair_ratio", "total_value", "decisions"}) {
+      EXPECT_EQ(row[name], alone[name]) << policy << " " << name;
+    }
+  }
+}
+
+TEST_F(Program, ATournamentGoesOnWithoutThoseWhoFail) {
+  // No run ends in a nanosecond.
+  const std::string command = "sim --trace " + generated(40) + " --cluster 4x8 --limit 1e-9 --json";
+
+  const Outcome named = run(command + " --policy fifo,srtf");
+  const Outcome all = run(command + " --policy all");
+
+  EXPECT_EQ(named.code, 78) << named.out;
+  EXPECT_EQ(all.code, 78) << all.out;  // Nobody is left.
+  EXPECT_NE(named.out.find("\"error\": \"policy srtf was stopped after"), std::string::npos)
+      << named.out;
+}
+
+TEST_F(Program, WritesANewPolicyOrSaysWhyNot) {
+  write("registered.inc", "RUBATO_POLICY(edf)\n");
+  const std::string dir = " --dir " + folder_.string();
+
+  EXPECT_EQ(run("policy new mine" + dir).code, 0);
+  EXPECT_EQ(run("policy new mine" + dir).code, 65);
+  EXPECT_EQ(run("policy new Mine" + dir).code, 65);
+  EXPECT_EQ(run("policy new mine --dir " + path("missing")).code, 65);
+  EXPECT_EQ(run("policy new").code, 64);
 }
 
 }  // namespace

@@ -58,20 +58,24 @@ int run_demo(const std::string& html, const std::string& command) {
   SpeedBook speeds(rows, *topology);
   Workload workload = prepare(*std::move(jobs), speeds);
   const std::vector<std::vector<Job>> workloads = {std::move(workload.jobs)};
-  auto comparison = compare(ComparisonRequest{.workloads = &workloads,
-                                              .policies = {"elasticflow", "edf-ac", "edf", "srtf",
-                                                           "tiresias", "backfill", "fifo"},
-                                              .options = SimOptions{.seed = kSeed},
-                                              .keep_history = true},
-                            *topology, speeds);
-  if (!comparison) {
-    return fail(comparison.error());
+  const ComparedRuns compared = run_comparison(
+      ComparisonRequest{
+          .groups = {{.workloads = &workloads, .speeds = &speeds}},
+          .policies = {"elasticflow", "edf-ac", "edf", "srtf", "tiresias", "backfill", "fifo"},
+          .options = SimOptions{.seed = kSeed},
+          .keep_history = true},
+      *topology);
+  const std::vector<RunReport>& reports = compared.groups.front().runs;
+  for (const RunReport& report : reports) {
+    if (!report.failure.empty()) {
+      return fail({.code = ErrorCode::BadConfig, .message = report.failure});
+    }
   }
   fmt::print(
       "{} jobs of a made-up week on {} GPUs, seed {}: the same jobs, the same engine, "
       "seven schedulers.\n\n{}\n",
       kJobs, topology->gpus(), kSeed,
-      table_report(comparison->reports, {.use_colour = isatty(STDOUT_FILENO) == 1}));
+      table_report(reports, {.use_colour = isatty(STDOUT_FILENO) == 1}));
   const ReportHeader header{.version = RUBATO_VERSION,
                             .trace = "built-in demo",
                             .cluster = std::string(kCluster),
@@ -80,8 +84,7 @@ int run_demo(const std::string& html, const std::string& command) {
                             .slot_seconds = 60,
                             .command = command,
                             .provenance = std::move(workload.notes)};
-  const Status written =
-      write_pictures(header, comparison->reports, *topology, {.html = html, .perfetto = {}});
+  const Status written = write_pictures(header, compared.groups, *topology, {.html = html});
   if (!written) {
     return fail(written.error());
   }

@@ -1,4 +1,4 @@
-// `rubato policy list`: every scheduler that can be named, with where it comes from.
+// `rubato policy list`: every scheduler that can be named, with where it comes from; `policy new`.
 #pragma once
 
 namespace CLI {

@@ -2,37 +2,49 @@
 
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "rubato/cli/trace_output.h"
 #include "rubato/report/html.h"
 #include "rubato/report/perfetto.h"
+#include "rubato/report/tournament_html.h"
 
 namespace rubato {
 namespace {
 
-// Over several traces a policy alone does not tell which run is meant.
-std::vector<RunReport> labelled(std::span<const RunReport> runs) {
-  std::vector<RunReport> copies(runs.begin(), runs.end());
-  for (RunReport& run : copies) {
-    if (!run.trace.empty()) {
-      run.policy += " on " + run.trace.substr(run.trace.find_last_of('/') + 1);
+// All runs; over several groups a policy alone does not tell which one is meant.
+std::vector<RunReport> labelled(std::span<const RunGroup> groups) {
+  std::vector<RunReport> runs;
+  for (const RunGroup& group : groups) {
+    for (RunReport run : group.runs) {
+      if (groups.size() > 1) {
+        run.policy += " on " + group.trace.substr(group.trace.find_last_of('/') + 1);
+        run.policy += group.noise > 0 ? fmt::format(", noise {:g}", group.noise) : "";
+      }
+      runs.push_back(std::move(run));
     }
   }
-  return copies;
+  return runs;
+}
+
+Status write_file(const std::string& path, std::string_view text) {
+  OutputFile out(path);
+  if (auto opened = out.open(); !opened) {
+    return opened;
+  }
+  out.write(text);
+  return out.commit();
 }
 
 }  // namespace
 
-Status write_pictures(const ReportHeader& header, std::span<const RunReport> runs,
+Status write_pictures(const ReportHeader& header, std::span<const RunGroup> groups,
                       const Topology& topology, const PictureFiles& files) {
-  const std::vector<RunReport> reports = labelled(runs);
   if (!files.html.empty()) {
-    OutputFile out(files.html);
-    if (auto opened = out.open(); !opened) {
-      return opened;
-    }
-    out.write(html_report(header, reports, topology));
-    if (auto done = out.commit(); !done) {
-      return done;
+    const std::string page = files.is_tournament ? tournament_html(header, groups)
+                                                 : html_report(header, labelled(groups), topology);
+    if (Status written = write_file(files.html, page); !written) {
+      return written;
     }
   }
   if (!files.perfetto.empty()) {
@@ -40,7 +52,7 @@ Status write_pictures(const ReportHeader& header, std::span<const RunReport> run
     if (auto opened = out.open(); !opened) {
       return opened;
     }
-    write_perfetto(reports, topology, [&](std::string_view text) { out.write(text); });
+    write_perfetto(labelled(groups), topology, [&](std::string_view text) { out.write(text); });
     return out.commit();
   }
   return ok_status();

@@ -14,9 +14,10 @@ namespace rubato {
 struct PictureFiles {
   std::string html{};
   std::string perfetto{};
+  bool is_tournament = false;  // Tells policies apart rather than showing what each did.
 };
 
-[[nodiscard]] Status write_pictures(const ReportHeader& header, std::span<const RunReport> runs,
+[[nodiscard]] Status write_pictures(const ReportHeader& header, std::span<const RunGroup> groups,
                                     const Topology& topology, const PictureFiles& files);
 
 }  // namespace rubato

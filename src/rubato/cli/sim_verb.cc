@@ -2,32 +2,31 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <list>
 #include <memory>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "rubato/base/random.h"
 #include "rubato/base/spelling.h"
 #include "rubato/cli/comparison_run.h"
 #include "rubato/cli/exit_code.h"
 #include "rubato/cli/policy_names.h"
-#include "rubato/cli/profiles_dir.h"
 #include "rubato/cli/report_files.h"
-#include "rubato/cli/trace_file.h"
+#include "rubato/cli/sim_workload.h"
 #include "rubato/cli/trace_speeds.h"
 #include "rubato/policy/registry.h"
 #include "rubato/report/json.h"
 #include "rubato/report/table.h"
-#include "rubato/sim/workload.h"
 
 namespace rubato {
 namespace {
 
 constexpr int kSeedsMax = 1'000;
+constexpr std::string_view kAll = "all";
 constexpr std::size_t kNotesMax = 12;  // Lines on speeds and work; more are counted.
 
 /// What all traces of one call have in common.
@@ -36,6 +35,13 @@ struct Setup {
   std::vector<SpeedRow> rows{};
   SimOptions options{};
   std::vector<std::string> policies{};
+  bool asked_for_all = false;
+  std::vector<double> noises{};
+
+  /// Many policies, traces or noises: one table over all of them.
+  [[nodiscard]] bool is_tournament(const SimArguments& arguments) const {
+    return asked_for_all || arguments.traces.size() > 1 || noises.size() > 1;
+  }
 };
 
 Result<Accounting> parse_accounting(std::string_view text) {
@@ -46,6 +52,13 @@ Result<Accounting> parse_accounting(std::string_view text) {
     }
   }
   return bad_input(fmt::format("--overhead: unknown '{}'{}", text, suggestion(text, kKnown)));
+}
+
+template <typename T>
+void add_once(T value, std::vector<T>& values) {
+  if (std::ranges::find(values, value) == values.end()) {
+    values.push_back(std::move(value));
+  }
 }
 
 // The policies to run; an objective alone picks the one that is best at it.
@@ -62,19 +75,20 @@ Result<std::vector<std::string>> parse_policies(const SimArguments& arguments) {
     return std::vector<std::string>{
         std::string(kBest[static_cast<std::size_t>(objective - kObjectives.begin())])};
   }
-  if (arguments.policies == std::vector<std::string>{"all"}) {
-    std::vector<std::string> all;
-    for (const PolicyInfo& info : all_policies()) {
-      all.emplace_back(info.name);
-    }
-    return all;
-  }
+  std::vector<std::string> policies;
   for (const std::string& policy : arguments.policies) {
+    if (policy == kAll) {
+      for (const PolicyInfo& info : all_policies()) {
+        add_once(std::string(info.name), policies);
+      }
+      continue;
+    }
     if (const auto made = make_policy(policy); !made) {
       return made.error();
     }
+    add_once(policy, policies);
   }
-  return arguments.policies;
+  return policies;
 }
 
 // Measured profiles are replayed as in the simulator they come from, unless the user says
@@ -115,137 +129,138 @@ Result<Setup> set_up(const SimArguments& arguments) {
   if (!rows) {
     return rows.error();
   }
-  faults->noise = std::max(faults->noise, arguments.noise);
-  return Setup{.topology = *topology,
-               .rows = *std::move(rows),
-               .options = SimOptions{.accounting = *accounting,
-                                     .slot = from_seconds(arguments.slot_seconds),
-                                     .restart = restart_of(arguments),
-                                     .grid = *grid,
-                                     .seed = arguments.seed,
-                                     .faults = *faults},
-               .policies = *policies};
+  Setup setup{
+      .topology = *topology,
+      .rows = *std::move(rows),
+      .options = SimOptions{.accounting = *accounting,
+                            .slot = from_seconds(arguments.slot_seconds),
+                            .restart = restart_of(arguments),
+                            .grid = *grid,
+                            .seed = arguments.seed,
+                            .faults = *faults,
+                            .limit_seconds = arguments.limit_seconds},
+      .policies = *policies,
+      .asked_for_all = std::ranges::find(arguments.policies, kAll) != arguments.policies.end()};
+  for (const double noise : arguments.noises) {
+    add_once(std::max(noise, faults->noise), setup.noises);
+  }
+  return setup;
 }
 
-// The same jobs with deadlines drawn anew: arrival + U(0.5, 1.5) * run time as requested.
-std::vector<Job> with_new_deadlines(std::vector<Job> jobs, const SpeedBook& speeds,
-                                    const Topology& topology, std::uint64_t seed) {
-  Random random(seed);
-  for (Job& job : jobs) {
-    const double tightness = random.uniform(0.5, 1.5);
-    if (job.has_deadline()) {
-      const Alone by_itself = alone(job, speeds.find(job), speeds, topology);
-      job.deadline = later(job.arrival, from_seconds(tightness * to_seconds(by_itself.requested)));
+Result<std::list<TraceWorkload>> load_all(const SimArguments& arguments, const Setup& setup) {
+  std::list<TraceWorkload> traces;
+  for (const std::string& trace : arguments.traces) {
+    auto loaded =
+        load_workload({.trace = trace,
+                       .format = arguments.format,
+                       .profiles = arguments.profiles,
+                       .rows = setup.rows,
+                       .seed = arguments.seed,
+                       .deadline_draws = arguments.redraw_deadlines ? arguments.seeds : 1},
+                      setup.topology);
+    if (!loaded) {
+      return loaded.error();
+    }
+    traces.push_back(*std::move(loaded));
+  }
+  return traces;
+}
+
+ReportHeader header_of(const SimArguments& arguments, const std::list<TraceWorkload>& traces) {
+  ReportHeader header{.version = RUBATO_VERSION,
+                      .cluster = arguments.cluster,
+                      .seed = arguments.seed,
+                      .overhead = arguments.overhead,
+                      .slot_seconds = arguments.slot_seconds,
+                      .command = arguments.command};
+  for (const TraceWorkload& trace : traces) {
+    header.trace += (header.trace.empty() ? "" : ",") + trace.trace;
+    for (const std::string& note : trace.notes) {
+      header.provenance.push_back(traces.size() > 1 ? trace.trace + ": " + note : note);
     }
   }
-  return jobs;
+  return header;
 }
 
-/// A trace ready to run, with the speeds its jobs have.
-struct LoadedTrace {
-  SpeedBook speeds;
-  Workload workload{};
-};
-
-// Measured profiles, if given, go before the rows of a speeds file for the same kind of job.
-Result<LoadedTrace> load_workload(const SimArguments& arguments, const Setup& setup,
-                                  const std::string& trace) {
-  std::vector<Diagnostic> diagnostics;
-  auto jobs = load_trace(trace, arguments.format, diagnostics);
-  if (!jobs) {
-    return jobs.error();
-  }
-  std::vector<SpeedRow> rows = setup.rows;
-  std::vector<std::string> notes;
-  std::map<std::string, ApplicationProfile> profiles;
-  std::string profiled_type;
-  if (!arguments.profiles.empty()) {
-    auto profiled = with_profiles(*std::move(jobs), arguments.profiles, setup.topology);
-    if (!profiled) {
-      return profiled.error();
+// Exact and noisy runs of a trace stand next to each other.
+ComparedRuns run_all(const SimArguments& arguments, const Setup& setup,
+                     const std::list<TraceWorkload>& traces) {
+  ComparisonRequest request{
+      .policies = setup.policies,
+      .seeds = arguments.seeds,
+      .options = setup.options,
+      .keep_history = !arguments.perfetto.empty() ||
+                      (!arguments.html.empty() && !setup.is_tournament(arguments)),
+      .is_quiet = arguments.json,
+      .is_isolated = setup.is_tournament(arguments)};
+  for (const TraceWorkload& trace : traces) {
+    for (const double noise : setup.noises) {
+      request.groups.push_back({.trace = trace.trace,
+                                .noise = noise,
+                                .workloads = &trace.workloads,
+                                .speeds = &trace.speeds});
     }
-    jobs = std::move(profiled->jobs);
-    notes = std::move(profiled->notes);
-    profiles = std::move(profiled->profiles);
-    profiled_type = std::move(profiled->gpu_type);
-    rows = preferring(std::move(profiled->rows), std::move(rows));
   }
-  LoadedTrace loaded{.speeds = SpeedBook(std::move(rows), setup.topology)};
-  for (auto& [model, profile] : profiles) {
-    loaded.speeds.add(model, profiled_type, std::move(profile));
-  }
-  loaded.workload = prepare(*std::move(jobs), loaded.speeds);
-  loaded.workload.notes.insert(loaded.workload.notes.begin(), notes.begin(), notes.end());
-  return loaded;
+  return run_comparison(request, setup.topology);
 }
 
-/// One trace's results, with what a report says about them.
-struct TraceRun {
-  ReportHeader header{};
-  Comparison comparison{};
-};
-
-Result<TraceRun> run_trace(const SimArguments& arguments, const Setup& setup,
-                           const std::string& trace) {
-  auto loaded = load_workload(arguments, setup, trace);
-  if (!loaded) {
-    return loaded.error();
+TableOptions terminal() {
+  TableOptions options{.use_colour = isatty(STDOUT_FILENO) == 1};
+  winsize size{};
+  if (options.use_colour && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
+    options.width = size.ws_col;
   }
-  SpeedBook& speeds = loaded->speeds;
-  Workload& workload = loaded->workload;
-  std::vector<std::vector<Job>> workloads;
-  workloads.push_back(std::move(workload.jobs));
-  for (int seed = 1; arguments.redraw_deadlines && seed < arguments.seeds; ++seed) {
-    workloads.push_back(with_new_deadlines(workloads.front(), speeds, setup.topology,
-                                           arguments.seed + static_cast<std::uint64_t>(seed)));
-  }
-  TraceRun run{.header = {.version = RUBATO_VERSION,
-                          .trace = trace,
-                          .cluster = arguments.cluster,
-                          .seed = arguments.seed,
-                          .overhead = arguments.overhead,
-                          .slot_seconds = arguments.slot_seconds,
-                          .command = arguments.command,
-                          .provenance = std::move(workload.notes)}};
-  auto comparison = compare(
-      ComparisonRequest{.workloads = &workloads,
-                        .policies = setup.policies,
-                        .seeds = arguments.seeds,
-                        .options = setup.options,
-                        .keep_history = !arguments.html.empty() || !arguments.perfetto.empty(),
-                        .is_quiet = arguments.json},
-      setup.topology, speeds);
-  if (!comparison) {
-    return comparison.error();
-  }
-  run.comparison = *std::move(comparison);
-  return run;
+  return options;
 }
 
-void print_table(const SimArguments& arguments, const TraceRun& run) {
-  fmt::print(
-      "{} on {}, overhead {}, slot {} s, seed {}{}\n", run.header.trace, run.header.cluster,
-      run.header.overhead, run.header.slot_seconds, run.header.seed,
-      arguments.seeds > 1
-          ? fmt::format(" to {}", arguments.seed + static_cast<std::uint64_t>(arguments.seeds - 1))
-          : "");
-  for (std::size_t i = 0; i < std::min(run.header.provenance.size(), kNotesMax); ++i) {
-    fmt::print("  {}\n", run.header.provenance[i]);
+void print_head(const SimArguments& arguments, const Setup& setup, const ReportHeader& header) {
+  const auto last = arguments.seed + static_cast<std::uint64_t>(arguments.seeds - 1);
+  fmt::print("{} on {}, overhead {}, slot {} s, seed {}{}\n", header.trace, header.cluster,
+             header.overhead, header.slot_seconds, header.seed,
+             arguments.seeds > 1 ? fmt::format(" to {}", last) : "");
+  for (std::size_t i = 0; i < std::min(header.provenance.size(), kNotesMax); ++i) {
+    fmt::print("  {}\n", header.provenance[i]);
   }
-  if (run.header.provenance.size() > kNotesMax) {
-    fmt::print("  and {} more\n", run.header.provenance.size() - kNotesMax);
+  if (header.provenance.size() > kNotesMax) {
+    fmt::print("  and {} more\n", header.provenance.size() - kNotesMax);
   }
-  if (arguments.bound && !run.comparison.reports.empty()) {
-    fmt::print("  upper bound: {:.4f} of the deadlines can be met even alone on the cluster\n",
-               run.comparison.reports.front().summary.deadline_upper_bound);
+  const bool is_luckless = !setup.options.faults.any() && setup.noises.front() == 0;
+  if (arguments.seeds > 1 && is_luckless && !arguments.redraw_deadlines) {
+    fmt::print("  with exact speeds seeds differ in nothing; --redraw-deadlines makes them\n");
   }
-  fmt::print("\n{}\n",
-             table_report(run.comparison.reports, {.use_colour = isatty(STDOUT_FILENO) == 1}));
+}
+
+void print_table(const SimArguments& arguments, const Setup& setup, const ReportHeader& header,
+                 const std::vector<RunGroup>& groups) {
+  print_head(arguments, setup, header);
+  if (arguments.bound) {
+    for (const RunGroup& group : groups) {
+      fmt::print("  upper bound: {:.4f} of the deadlines can be met even alone on the cluster\n",
+                 group.runs.front().summary.deadline_upper_bound);
+    }
+  }
+  fmt::print("\n{}\n", setup.is_tournament(arguments)
+                           ? tournament_table(groups, terminal())
+                           : table_report(groups.front().runs, terminal()));
 }
 
 int fail(const Error& error) {
   fmt::print(stderr, "rubato sim: {}\n", error.message);
   return exit_code(error.code);
+}
+
+// A policy that was named must work; among all policies one may find a trace impossible.
+int code_of(const Setup& setup, std::span<const RunGroup> groups) {
+  const auto has_failed = [](const RunReport& run) { return !run.failure.empty(); };
+  for (const RunGroup& group : groups) {
+    const bool is_bad = setup.asked_for_all ? std::ranges::all_of(group.runs, has_failed)
+                                            : std::ranges::any_of(group.runs, has_failed);
+    if (is_bad) {
+      const auto first = std::ranges::find_if(group.runs, has_failed);
+      return fail({.code = ErrorCode::BadConfig, .message = first->failure});
+    }
+  }
+  return kExitOk;
 }
 
 }  // namespace
@@ -255,45 +270,37 @@ int run_sim(const SimArguments& arguments) {
   if (!setup) {
     return fail(setup.error());
   }
-  ReportHeader header;
-  std::vector<RunReport> reports;
-  std::vector<TraceRun> runs;
-  for (const std::string& trace : arguments.traces) {
-    auto run = run_trace(arguments, *setup, trace);
-    if (!run) {
-      return fail(run.error());
-    }
-    if (!arguments.json) {
-      print_table(arguments, *run);
-    }
-    header.trace += (header.trace.empty() ? "" : ",") + run->header.trace;
-    runs.push_back(*std::move(run));
+  auto traces = load_all(arguments, *setup);
+  if (!traces) {
+    return fail(traces.error());
   }
-  for (TraceRun& run : runs) {
-    for (RunReport& report : run.comparison.reports) {
-      report.trace = runs.size() > 1 ? run.header.trace : "";
-      reports.push_back(report);
-    }
-  }
-  const std::string traces = header.trace;
-  header = runs.front().header;
-  header.trace = traces;
+  const ReportHeader header = header_of(arguments, *traces);
+  const ComparedRuns compared = run_all(arguments, *setup, *traces);
+  const std::vector<RunGroup>& groups = compared.groups;
   if (arguments.json) {
-    fmt::print("{}", json_report(header, reports));
+    fmt::print("{}", json_report(header, groups));
+  } else {
+    print_table(arguments, *setup, header, groups);
   }
-  const Status written = write_pictures(header, reports, setup->topology,
-                                        {.html = arguments.html, .perfetto = arguments.perfetto});
-  return written ? kExitOk : fail(written.error());
+  const Status written = write_pictures(header, groups, setup->topology,
+                                        {.html = arguments.html,
+                                         .perfetto = arguments.perfetto,
+                                         .is_tournament = setup->is_tournament(arguments)});
+  return written ? code_of(*setup, groups) : fail(written.error());
 }
 
 void add_sim_verb(CLI::App& app, int& code, const std::string& command) {
   CLI::App* verb = app.add_subcommand("sim", "Replay traces under one or more policies");
   const auto arguments = std::make_shared<SimArguments>();
   arguments->command = command;
-  verb->add_option("--trace", arguments->traces, "Trace files")->required()->delimiter(',');
+  verb->add_option("--trace", arguments->traces,
+                   "Trace files; over several there are means as well")
+      ->required()
+      ->delimiter(',');
   verb->add_option("--format", arguments->format, "auto, or one of `rubato trace formats`");
   verb->add_option("--cluster", arguments->cluster, "NODESxGPUS[:TYPE][+...], such as 16x8:A100");
-  verb->add_option("--policy", arguments->policies, "Policies, or all; see `rubato policy list`")
+  verb->add_option("--policy", arguments->policies,
+                   "Policies, or all: a tournament; see `rubato policy list`")
       ->delimiter('\x1f');
   verb->add_option("--speeds", arguments->speeds, "CSV of measured speeds");
   verb->add_option("--profiles", arguments->profiles,
@@ -311,13 +318,18 @@ void add_sim_verb(CLI::App& app, int& code, const std::string& command) {
   verb->add_option("--overhead", arguments->overhead, "artifact, physical or none");
   verb->add_option("--objective", arguments->objective,
                    "deadlines, jct, value or fair: picks the policy if none is named");
-  verb->add_option("--noise", arguments->noise, "Spread of true speeds around the known ones")
+  verb->add_option("--noise", arguments->noises,
+                   "Spread of true speeds around the known ones; several: 0,0.2")
+      ->delimiter(',')
       ->check(CLI::Range(0.0, 1.0));
   verb->add_option("--seed", arguments->seed, "First seed");
   verb->add_option("--seeds", arguments->seeds, "Number of seeds; gives confidence intervals")
       ->check(CLI::Range(1, kSeedsMax));
   verb->add_option("--faults", arguments->faults,
                    "node_mtbf=S,node_repair=S,worker_mtbf=S,straggler_mtbf=S,... in seconds");
+  verb->add_option("--limit", arguments->limit_seconds,
+                   "Real seconds a run may take; one that takes longer has failed")
+      ->check(CLI::Range(0.0, 1e9));
   verb->add_flag("--redraw-deadlines", arguments->redraw_deadlines,
                  "Seeds after the first draw the deadlines anew");
   verb->add_flag("--bound", arguments->bound, "Print the upper bound of the deadline ratio");

@@ -27,10 +27,11 @@ struct SimArguments {
   double restart_seconds = -1;
   std::string overhead = "physical";
   std::string objective = "deadlines";
-  double noise = 0;
+  std::vector<double> noises = {0};
   std::uint64_t seed = 0;
   int seeds = 1;
   std::string faults{};
+  double limit_seconds = 0;
   bool redraw_deadlines = false;
   bool bound = false;
   std::string html{};

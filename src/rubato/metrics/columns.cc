@@ -37,6 +37,13 @@ constexpr std::array kColumns{
            kHigher, false},
     Column{"best_effort_jct_avg_seconds", &Summary::best_effort_jct_avg_seconds, Unit::Seconds,
            kLower, false},
+    Column{"finish_time_fairness_avg", &Summary::finish_time_fairness_avg, Unit::Times, kLower,
+           false},
+    Column{"finish_time_fairness_p99", &Summary::finish_time_fairness_p99, Unit::Times, kLower,
+           false},
+    Column{"fair_ratio", &Summary::fair_ratio, Unit::Ratio, kHigher, false},
+    Column{"value_offered", &Summary::value_offered, Unit::Count, kNeither, false},
+    Column{"restarts", &Summary::restarts, Unit::Count, kLower, false},
     Column{"slowdown_avg", &Summary::slowdown_avg, Unit::Times, kLower, false},
     Column{"slowdown_p99", &Summary::slowdown_p99, Unit::Times, kLower, false},
 };

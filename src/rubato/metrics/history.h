@@ -28,9 +28,11 @@ struct JobRecord {
   double requested_seconds = 0;  // Run time on the GPUs the trace asked for.
   int requested = 1;
   double gpu_seconds = 0;
-  double value = 0;  // Of its value function at the finish; 0 if it never finished.
+  double value = 0;          // Of its value function at the finish; 0 if it never finished.
+  double value_offered = 0;  // Of its value function had it finished at once.
   int resizes = 0;
   int migrations = 0;
+  int restarts = 0;  // Starts after the first.
 
   [[nodiscard]] bool finished() const { return finish != kNever; }
   [[nodiscard]] bool met_deadline() const { return finished() && finish <= deadline; }

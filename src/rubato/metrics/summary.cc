@@ -25,8 +25,10 @@ void count_jobs(const History& history, Summary& summary) {
     summary.promises += job.promised != kNever ? 1 : 0;
     summary.promises_broken += job.broke_promise() ? 1 : 0;
     summary.total_value += job.value;
+    summary.value_offered += job.value_offered;
     summary.resizes += job.resizes;
     summary.migrations += job.migrations;
+    summary.restarts += job.restarts;
   }
 }
 
@@ -80,15 +82,28 @@ void measure_times(const History& history, Summary& summary) {
   summary.makespan_seconds = last > first ? to_seconds(last - first) : 0;
 }
 
+void measure_fairness(const History& history, const UseIntegral& use, Summary& summary) {
+  std::vector<double> rhos;
+  for (const JobRecord& job : history.jobs) {
+    if (const double rho = finish_time_fairness(job, use); rho > 0) {
+      rhos.push_back(rho);
+    }
+  }
+  std::ranges::sort(rhos);
+  summary.finish_time_fairness_max = rhos.empty() ? 0 : rhos.back();
+  summary.finish_time_fairness_avg = mean(rhos);
+  summary.finish_time_fairness_p99 = percentile(rhos, 99);
+  const auto fair = std::ranges::upper_bound(rhos, kFairRho) - rhos.begin();
+  summary.fair_ratio =
+      ratio(static_cast<double>(fair), static_cast<double>(history.jobs.size()), 1);
+}
+
 void measure_use(const History& history, Summary& summary) {
   const UseIntegral use(history.use);
   const UseSum whole = use.over(history.start, history.end);
   summary.gpu_utilization = ratio(whole.gpu_seconds_used, whole.gpu_seconds_up, 0);
   summary.cluster_efficiency = ratio(whole.efficiency_seconds, whole.up_seconds, 0);
-  for (const JobRecord& job : history.jobs) {
-    summary.finish_time_fairness_max =
-        std::max(summary.finish_time_fairness_max, finish_time_fairness(job, use));
-  }
+  measure_fairness(history, use, summary);
 }
 
 }  // namespace

@@ -35,15 +35,23 @@ struct Summary {
   double gpu_utilization = 0;           // GPU time in use / GPU time up, over [start, end).
   double cluster_efficiency = 0;        // Mean over time of speedup / gpus_up, while any GPU is up.
   double finish_time_fairness_max = 0;  // The worst rho (fairness.h) of a finished job.
-  double total_value = 0;
+  double finish_time_fairness_avg = 0;  // Of finished jobs whose rho is known; so is the next.
+  double finish_time_fairness_p99 = 0;
+  double fair_ratio = 1;     // Share of all jobs that finished with rho <= kFairRho.
+  double total_value = 0;    // At the true latency; a refused or unfinished job is worth nothing.
+  double value_offered = 0;  // Had every job finished at once.
 
   long resizes = 0;
   long migrations = 0;
+  long restarts = 0;
   long decisions = 0;
   long rounds = 0;
 
   friend bool operator==(const Summary&, const Summary&) = default;
 };
+
+/// Up to here a job counts as treated fairly: a tenth later than with an equal share is noise.
+inline constexpr double kFairRho = 1.1;
 
 /// O(n log n) in jobs and use samples.
 [[nodiscard]] Summary summarize(const History& history);

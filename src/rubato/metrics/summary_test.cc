@@ -17,11 +17,13 @@ History five_jobs() {
   met.deadline = met.promised = at_seconds(20);
   met.requested = 3;
   met.value = 2;
+  met.value_offered = 3;
   JobRecord missed = finished_job(2, 0, 40);
   missed.deadline = at_seconds(39);
   missed.job_class = JobClass::Soft;
   missed.resizes = 4;
   missed.migrations = 1;
+  missed.restarts = 2;
   JobRecord refused = job_record(3, 5);
   refused.admitted = false;
   refused.refused = true;
@@ -56,6 +58,8 @@ TEST(Summary, CountsJobsDeadlinesAndPromises) {
   EXPECT_DOUBLE_EQ(summary.total_value, 2.5);
   EXPECT_EQ(summary.resizes, 4);
   EXPECT_EQ(summary.migrations, 1);
+  EXPECT_EQ(summary.restarts, 2);
+  EXPECT_DOUBLE_EQ(summary.value_offered, 3);
   EXPECT_EQ(summary.decisions, 7);
   EXPECT_EQ(summary.rounds, 3);
 }
@@ -79,6 +83,19 @@ TEST(Summary, MeasuresUseOverTheWholeRun) {
   EXPECT_DOUBLE_EQ(summary.cluster_efficiency, (0.5 + 0.25) / 2);
   // The best-effort job had a quarter of the cluster to itself and took 8 times its 10 s.
   EXPECT_DOUBLE_EQ(summary.finish_time_fairness_max, 8);
+  EXPECT_DOUBLE_EQ(summary.finish_time_fairness_p99, 8);
+  // Job 1 had 3 GPUs of its mean 2 jobs' 4: rho 20 / (10 * 3 * 2 / 4).
+  EXPECT_DOUBLE_EQ(summary.finish_time_fairness_avg, (4.0 / 3 + 4 + 8) / 3);
+}
+
+TEST(Summary, CountsJobsThatNeverFinishAsTreatedUnfairly) {
+  History history{.start = at_seconds(0), .end = at_seconds(100)};
+  history.jobs = {finished_job(1, 0, 11), finished_job(2, 0, 12), job_record(3, 0),
+                  job_record(4, 0)};
+  history.jobs[2].refused = true;
+  history.use = {{.at = at_seconds(0), .gpus_up = 4, .running = 2}};
+
+  EXPECT_DOUBLE_EQ(summarize(history).fair_ratio, 0.25);
 }
 
 TEST(Summary, OfNothingMissesNothing) {

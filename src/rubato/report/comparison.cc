@@ -1,213 +1,120 @@
 #include "rubato/report/comparison.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <map>
 
-#include "rubato/metrics/confidence.h"
+#include <fmt/core.h>
+
+#include "rubato/report/standings.h"
 #include "rubato/report/units.h"
 
 namespace rubato {
 namespace {
 
-using ReadNumber = double (*)(const RunReport&, const Summary&);
-using IsNeeded = bool (*)(const Summary&);
+constexpr ComparisonColumn kPlace{
+    .group = "place",
+    .title = "mean",
+    .meaning =
+        "Mean rank in the judged columns: deadlines met, mean and p99 JCT, makespan, "
+        "efficiency, fairness, value.",
+    .better = Better::Lower};
 
-// Where a column comes from.
-struct Source {
-  ComparisonColumn column{};
-  Unit unit = Unit::Count;
-  ReadNumber read = nullptr;
-  Detail from = Detail::Terminal;  // Detail::Full: not in the terminal.
-  IsNeeded is_needed = nullptr;    // Null: always.
+// A ratio whose interval is wider than this many times itself says nothing; nor would more digits.
+constexpr double kWidthMax = 9;
+
+// Rows before they become text.
+struct Group {
+  std::string title{};
+  std::string trace{};
+  double noise = 0;
+  bool is_over_traces = false;
+  std::vector<Standing> standings{};
 };
 
-template <auto kField>
-double field(const RunReport&, const Summary& summary) {
-  return static_cast<double>(summary.*kField);
-}
-
-double resizes_per_job(const RunReport&, const Summary& summary) {
-  return summary.admitted > 0
-             ? static_cast<double>(summary.resizes) / static_cast<double>(summary.admitted)
-             : 0;
-}
-
-double decision_p99(const RunReport& run, const Summary&) { return run.decision_p99_seconds; }
-
-bool has_deadlines(const Summary& summary) { return summary.deadline_jobs > 0; }
-bool has_promises(const Summary& summary) { return summary.promises > 0; }
-bool has_best_effort(const Summary& summary) { return summary.best_effort_jct_avg_seconds > 0; }
-
-constexpr auto kHigher = Better::Higher;
-constexpr auto kLower = Better::Lower;
-constexpr auto kNeither = Better::Neither;
-
-// In the order in which they are shown.
-constexpr std::array kSources{
-    Source{{"deadlines", "met", "",
-            "Jobs with a deadline that met it; refused jobs count as missed.", kHigher},
-           Unit::Ratio,
-           field<&Summary::deadline_met_ratio>,
-           Detail::Terminal,
-           has_deadlines},
-    Source{{"deadlines", "bound", "",
-            "Jobs whose deadline could be met alone on the empty cluster.", kNeither},
-           Unit::Ratio,
-           field<&Summary::deadline_upper_bound>,
-           Detail::Terminal,
-           has_deadlines},
-    Source{{"deadlines", "by GPU-h", "",
-            "Deadlines met, each weighted by the GPU-hours the job asked for.", kHigher},
-           Unit::Ratio,
-           field<&Summary::deadline_met_gpu_hours_ratio>,
-           Detail::Terminal,
-           has_deadlines},
-    Source{{"promises", "made", "", "Finishes promised at admission.", kNeither},
-           Unit::Count,
-           field<&Summary::promises>,
-           Detail::Full,
-           has_promises},
-    Source{{"promises", "broken", "", "Promises not kept.", kLower},
-           Unit::Count,
-           field<&Summary::promises_broken>,
-           Detail::Terminal,
-           has_promises},
-    Source{{"jobs", "admitted", "", "Jobs taken on.", kNeither},
-           Unit::Count,
-           field<&Summary::admitted>,
-           Detail::Full,
-           nullptr},
-    Source{{"jobs", "finished", "", "Jobs finished; the times are theirs.", kHigher},
-           Unit::Count,
-           field<&Summary::finished>,
-           Detail::Terminal,
-           nullptr},
-    Source{{"JCT", "avg", "", "Mean time from arrival to finish, of finished jobs.", kLower},
-           Unit::Seconds,
-           field<&Summary::jct_avg_seconds>,
-           Detail::Terminal,
-           nullptr},
-    Source{{"JCT", "p50", "", "Half of the finished jobs took no longer.", kLower},
-           Unit::Seconds,
-           field<&Summary::jct_p50_seconds>,
-           Detail::Full,
-           nullptr},
-    Source{{"JCT", "p99", "", "99% of the finished jobs took no longer.", kLower},
-           Unit::Seconds,
-           field<&Summary::jct_p99_seconds>,
-           Detail::Terminal,
-           nullptr},
-    Source{{"JCT", "best effort", "", "Mean JCT of jobs without a deadline.", kLower},
-           Unit::Seconds,
-           field<&Summary::best_effort_jct_avg_seconds>,
-           Detail::Full,
-           has_best_effort},
-    Source{
-        {"slowdown", "avg", "", "Mean JCT over the run time alone on the empty cluster.", kLower},
-        Unit::Times,
-        field<&Summary::slowdown_avg>,
-        Detail::Full,
-        nullptr},
-    Source{{"slowdown", "p99", "", "99% of the finished jobs were slowed down no more.", kLower},
-           Unit::Times,
-           field<&Summary::slowdown_p99>,
-           Detail::Full,
-           nullptr},
-    Source{{"makespan", "", "", "First arrival to last finish.", kLower},
-           Unit::Seconds,
-           field<&Summary::makespan_seconds>,
-           Detail::Terminal,
-           nullptr},
-    Source{{"GPUs", "used", "", "GPU time in use, of the GPU time available.", kHigher},
-           Unit::Ratio,
-           field<&Summary::gpu_utilization>,
-           Detail::Terminal,
-           nullptr},
-    Source{{"GPUs", "efficient", "",
-            "Speed-up of all jobs over one GPU each, for each GPU available.", kHigher},
-           Unit::Ratio,
-           field<&Summary::cluster_efficiency>,
-           Detail::Terminal,
-           nullptr},
-    Source{{"unfairness", "max rho", "",
-            "Worst finish-time fairness (Themis' rho); 1 is an equal share.", kLower},
-           Unit::Times,
-           field<&Summary::finish_time_fairness_max>,
-           Detail::Full,
-           nullptr},
-    Source{{"value", "sum", "", "Sum of what finishing the jobs was worth.", kHigher},
-           Unit::Times,
-           field<&Summary::total_value>,
-           Detail::Full,
-           nullptr},
-    Source{
-        {"resizes", "per job", "", "Changes of the number of workers, per admitted job.", kNeither},
-        Unit::Times,
-        resizes_per_job,
-        Detail::Terminal,
-        nullptr},
-    Source{{"migrations", "", "", "Moves of jobs to other GPUs.", kNeither},
-           Unit::Count,
-           field<&Summary::migrations>,
-           Detail::Full,
-           nullptr},
-    Source{{"decision", "p99", "", "99% of all scheduling decisions took no longer.", kLower},
-           Unit::Seconds,
-           decision_p99,
-           Detail::Terminal,
-           nullptr},
-};
-
-// The summaries a run's numbers are means of.
-std::span<const Summary> seeds_of(const RunReport& run) {
-  return run.seeds.size() > 1 ? std::span<const Summary>(run.seeds)
-                              : std::span<const Summary>(&run.summary, 1);
-}
-
-// Whether a policy has this number at all; one that promises nothing breaks no promise.
-bool is_known(const Source& source, const RunReport& run) {
-  return source.is_needed == nullptr || std::ranges::any_of(seeds_of(run), source.is_needed);
-}
-
-bool is_shown(const Source& source, std::span<const RunReport> runs, Detail detail) {
-  return (detail == Detail::Full || source.from == Detail::Terminal) &&
-         std::ranges::any_of(runs, [&](const RunReport& run) { return is_known(source, run); });
-}
-
-Interval measure(const Source& source, const RunReport& run) {
-  std::vector<double> samples;
-  for (const Summary& summary : seeds_of(run)) {
-    samples.push_back(source.read(run, summary));
+bool is_shown(const ColumnSource& source, Detail detail) {
+  switch (detail) {
+    case Detail::Terminal:
+      return source.shown == Shown::Terminal || source.shown == Shown::Both;
+    case Detail::Tournament:
+      return source.shown == Shown::Tournament || source.shown == Shown::Both;
+    case Detail::Full:
+      break;
   }
-  return confidence_interval(samples);
+  return true;
 }
 
-Scale scale_for(Unit unit, std::span<const Interval> values) {
+// The numbers of one column in one group; null where a policy failed.
+std::vector<const Measure*> numbers_of(const Group& group, std::size_t column) {
+  std::vector<const Measure*> numbers;
+  for (const Standing& standing : group.standings) {
+    const Measure& number =
+        column < standing.measures.size() ? standing.measures[column] : standing.place;
+    numbers.push_back(standing.failure.empty() ? &number : nullptr);
+  }
+  return numbers;
+}
+
+// The largest and the smallest number of a group above zero, and whether all are whole.
+struct Extent {
   double largest = 0;
+  double smallest = 0;
   bool is_whole = true;
-  for (const Interval& value : values) {
-    largest = std::max(largest, std::abs(value.mean));
-    is_whole = is_whole && value.mean == std::floor(value.mean);
+};
+
+Extent extent_of(std::span<const Measure* const> numbers) {
+  Extent extent;
+  for (const Measure* number : numbers) {
+    if (number != nullptr && number->is_known) {
+      const double size = std::abs(number->value.mean);
+      extent.largest = std::max(extent.largest, size);
+      if (size > 0) {
+        extent.smallest = extent.smallest > 0 ? std::min(extent.smallest, size) : size;
+      }
+      extent.is_whole = extent.is_whole && number->value.mean == std::floor(number->value.mean);
+    }
+  }
+  return extent;
+}
+
+// One unit for the whole column: the one that suits the group with the smallest numbers.
+Scale common_scale(Unit unit, std::span<const Group> groups, std::size_t column) {
+  double smallest = 0;
+  for (const Group& group : groups) {
+    const double largest = extent_of(numbers_of(group, column)).largest;
+    if (!group.is_over_traces && largest > 0) {
+      smallest = smallest > 0 ? std::min(smallest, largest) : largest;
+    }
   }
   switch (unit) {
     case Unit::Ratio:
       return percent_scale();
     case Unit::Seconds:
-      return time_scale(largest);
+      return time_scale(smallest);
     case Unit::Count:
     case Unit::Times:
       break;
   }
-  return plain_scale(largest, is_whole);
+  return plain_scale(smallest, /*is_whole=*/false);
+}
+
+// The same unit with as many digits as the numbers of one group call for: `size` is typical.
+Scale group_scale(Unit unit, const Scale& common, const Extent& extent, double size) {
+  if (unit == Unit::Ratio) {
+    return common;
+  }
+  Scale scale = plain_scale(size * common.factor, unit != Unit::Seconds && extent.is_whole);
+  scale.factor = common.factor;
+  // Nothing took any time: no digits, as in a column of nothing else.
+  scale.decimals = extent.largest > 0 || unit != Unit::Seconds ? scale.decimals : common.decimals;
+  return scale;
 }
 
 // Marks the cells that read the same as the best one, unless all known ones do.
-void mark_best(Comparison& table, std::size_t at) {
-  const Better better = table.columns[at].better;
+void mark_best(ComparisonGroup& group, std::size_t at, Better better) {
   std::vector<ComparisonCell*> cells;
-  for (ComparisonRow& row : table.rows) {
-    if (row.cells[at].is_known) {
+  for (ComparisonRow& row : group.rows) {
+    if (row.failure.empty() && row.cells[at].is_known && row.cells[at].is_comparable) {
       cells.push_back(&row.cells[at]);
     }
   }
@@ -225,47 +132,160 @@ void mark_best(Comparison& table, std::size_t at) {
   }
 }
 
-// One finished cell.
-ComparisonCell make_cell(const Source& source, const RunReport& run, const Interval& value,
-                         const Scale& scale) {
-  if (!is_known(source, run)) {
+ComparisonCell make_cell(const Measure& number, const Scale& scale, bool is_relative) {
+  if (!number.is_known) {
     return {.is_known = false, .text = "-"};
   }
-  ComparisonCell cell{.value = value.mean, .text = scale.text(value.mean)};
-  // Decision times are of one run only.
-  if (run.seeds.size() > 1 && source.read != decision_p99) {
-    cell.plus_minus = scale.text(value.half_width);
+  ComparisonCell cell{.is_comparable = number.is_comparable,
+                      .value = number.value.mean,
+                      .text = scale.text(number.value.mean) + (is_relative ? "x" : "")};
+  if (number.has_width) {
+    cell.half_width = number.value.half_width;
+    const double most = kWidthMax * number.value.mean;
+    cell.plus_minus = is_relative && number.value.half_width > most
+                          ? ">" + scale.text(most)
+                          : scale.text(number.value.half_width);
   }
   return cell;
 }
 
-void add_column(Comparison& table, const Source& source, std::span<const RunReport> runs) {
-  std::vector<Interval> values;
+// A column of all groups: `source` is null for the place.
+void add_column(Comparison& table, std::span<const Group> groups, const ColumnSource* source) {
+  const auto sources = column_sources();
+  const std::size_t at =
+      source == nullptr ? sources.size() : static_cast<std::size_t>(source - sources.data());
+  const Unit unit = source == nullptr ? Unit::Times : source->unit;
+  const Scale common = common_scale(unit, groups, at);
+  table.columns.push_back(source == nullptr ? kPlace : source->column);
+  table.columns.back().unit = source == nullptr ? std::string_view{} : common.suffix;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const std::vector<const Measure*> numbers = numbers_of(groups[g], at);
+    const Extent extent = extent_of(numbers);
+    // Many policies differ by orders of magnitude; the small numbers should keep some digits.
+    const double size =
+        table.has_places ? std::sqrt(extent.largest * extent.smallest) : extent.largest;
+    const bool is_ratio = groups[g].is_over_traces && source != nullptr && is_relative(*source);
+    const Scale scale =
+        is_ratio ? plain_scale(1, /*is_whole=*/false) : group_scale(unit, common, extent, size);
+    for (std::size_t row = 0; row < numbers.size(); ++row) {
+      if (numbers[row] != nullptr) {
+        table.groups[g].rows[row].cells.push_back(make_cell(*numbers[row], scale, is_ratio));
+      }
+    }
+    mark_best(table.groups[g], table.columns.size() - 1, table.columns.back().better);
+  }
+}
+
+Comparison grid_of(std::span<const Group> groups, Detail detail, bool has_places) {
+  Comparison table{.has_places = has_places};
+  for (const Group& group : groups) {
+    table.groups.push_back({.title = group.title,
+                            .trace = group.trace,
+                            .noise = group.noise,
+                            .is_over_traces = group.is_over_traces});
+    for (const Standing& standing : group.standings) {
+      table.groups.back().rows.push_back({.policy = standing.policy, .failure = standing.failure});
+    }
+  }
+  if (has_places) {
+    add_column(table, groups, nullptr);
+  }
+  for (const ColumnSource& source : column_sources()) {
+    const auto at = static_cast<std::size_t>(&source - column_sources().data());
+    const auto knows = [at](const Group& group) {
+      const auto numbers = numbers_of(group, at);
+      return std::ranges::any_of(
+          numbers, [](const Measure* number) { return number != nullptr && number->is_known; });
+    };
+    if (is_shown(source, detail) && std::ranges::any_of(groups, knows)) {
+      add_column(table, groups, &source);
+    }
+  }
+  return table;
+}
+
+std::size_t seeds_in(std::span<const RunReport> runs) {
+  std::size_t seeds = 1;
   for (const RunReport& run : runs) {
-    values.push_back(measure(source, run));
+    seeds = std::max(seeds, run.seeds.size());
   }
-  const Scale scale = scale_for(source.unit, values);
-  table.columns.push_back(source.column);
-  table.columns.back().unit = scale.suffix;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    table.rows[i].cells.push_back(make_cell(source, runs[i], values[i], scale));
+  return seeds;
+}
+
+std::string noise_words(double noise) {
+  return noise > 0 ? fmt::format("speeds off by {:g}%", noise * 100) : "exact speeds";
+}
+
+// What a group of runs is about, and how many deadlines can be met at all.
+std::string title_of(const RunGroup& group, std::string_view trace) {
+  std::string title = fmt::format("{}, {}", trace, noise_words(group.noise));
+  for (const RunReport& run : group.runs) {
+    if (run.failure.empty()) {
+      title += fmt::format(": {} jobs", run.summary.jobs);
+      if (run.summary.deadline_jobs > 0) {
+        title += fmt::format(", {:.1f}% of {} deadlines can be met at all",
+                             run.summary.deadline_upper_bound * 100, run.summary.deadline_jobs);
+      }
+      break;
+    }
   }
-  mark_best(table, table.columns.size() - 1);
+  return title;
+}
+
+// The name of the file, unless another trace has the same in another folder.
+std::string short_name(const std::string& trace, std::span<const RunGroup> groups) {
+  const auto last = [](const std::string& path) { return path.substr(path.find_last_of('/') + 1); };
+  const bool is_unique = std::ranges::none_of(groups, [&](const RunGroup& other) {
+    return other.trace != trace && last(other.trace) == last(trace);
+  });
+  return is_unique ? last(trace) : trace;
+}
+
+// Best place first, failures last.
+void sort_by_place(std::vector<Standing>& standings) {
+  std::ranges::stable_sort(standings, {}, [](const Standing& standing) {
+    return std::pair(!standing.failure.empty(), standing.place.value.mean);
+  });
 }
 
 }  // namespace
 
 Comparison compare(std::span<const RunReport> runs, Detail detail) {
-  Comparison table;
-  for (const RunReport& run : runs) {
-    table.rows.push_back({.policy = run.policy});
-    table.seeds = std::max(table.seeds, run.seeds.size());
+  const std::vector<Group> groups = {{.standings = standings_of(runs)}};
+  Comparison table = grid_of(groups, detail, /*has_places=*/false);
+  table.seeds = seeds_in(runs);
+  return table;
+}
+
+Comparison tournament(std::span<const RunGroup> groups, Detail detail) {
+  std::vector<Group> all;
+  std::map<double, std::vector<std::vector<Standing>>> by_noise;
+  std::size_t seeds = 1;
+  for (const RunGroup& group : groups) {
+    seeds = std::max(seeds, seeds_in(group.runs));
+    const std::string trace = short_name(group.trace, groups);
+    all.push_back({.title = title_of(group, trace),
+                   .trace = trace,
+                   .noise = group.noise,
+                   .standings = standings_of(group.runs)});
+    by_noise[group.noise].push_back(all.back().standings);
   }
-  for (const Source& source : kSources) {
-    if (is_shown(source, runs, detail)) {
-      add_column(table, source, runs);
+  std::vector<Group> whole;
+  for (const auto& [noise, traces] : by_noise) {
+    if (traces.size() > 1) {
+      whole.push_back({.title = fmt::format("all {} traces, {}", traces.size(), noise_words(noise)),
+                       .trace = fmt::format("all {} traces", traces.size()),
+                       .noise = noise,
+                       .is_over_traces = true,
+                       .standings = over_traces(traces)});
     }
   }
+  all.insert(all.end(), whole.begin(), whole.end());
+  for (Group& group : all) {
+    sort_by_place(group.standings);
+  }
+  Comparison table = grid_of(all, detail, /*has_places=*/true);
+  table.seeds = seeds;
   return table;
 }
 

@@ -8,22 +8,11 @@
 #include "rubato/report/escape.h"
 #include "rubato/report/html_assets.h"
 #include "rubato/report/html_data.h"
+#include "rubato/report/html_page.h"
 #include "rubato/report/html_table.h"
-#include "rubato/report/units.h"
 
 namespace rubato {
 namespace {
-
-// Nothing may be loaded or sent, whatever a name in the data may contain.
-constexpr std::string_view kHead = R"html(<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
-)html";
 
 constexpr std::string_view kCharts = R"html(
 <section aria-label="Charts">
@@ -68,35 +57,6 @@ work too.</p>
 <svg id="ns" width="0" height="0" aria-hidden="true"></svg>
 )html";
 
-std::string fact(std::string_view name, std::string_view value) {
-  return value.empty() ? ""
-                       : fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", html_escaped(name),
-                                     html_escaped(value));
-}
-
-std::string page_header(const ReportHeader& header, std::span<const RunReport> runs) {
-  std::string html = "<header><p class=\"brand\">Rubato</p>\n";
-  html += fmt::format("<h1>{}</h1>\n<dl class=\"facts\">\n",
-                      runs.size() == 1 ? html_escaped(runs.front().policy)
-                                       : fmt::format("{} policies compared", runs.size()));
-  html += fact("trace", header.trace);
-  html += fact("jobs", runs.empty() ? "" : fmt::format("{}", runs.front().summary.jobs));
-  html += fact("cluster", header.cluster);
-  html += fact("seed", fmt::format("{}", header.seed));
-  html += fact("resize cost", header.overhead);
-  html += fact("slot", header.slot_seconds > 0 ? human_seconds(header.slot_seconds) : "");
-  html += fact("version", header.version);
-  html += "</dl>\n";
-  if (!header.command.empty()) {
-    html +=
-        fmt::format("<pre class=\"command\"><code>{}</code></pre>\n", html_escaped(header.command));
-  }
-  for (const std::string& line : header.provenance) {
-    html += fmt::format("<p class=\"provenance\">{}</p>\n", html_escaped(line));
-  }
-  return html + "</header>\n";
-}
-
 std::string table_section(std::span<const RunReport> runs) {
   const Comparison comparison = compare(runs, Detail::Full);
   std::string note =
@@ -118,8 +78,9 @@ std::string table_section(std::span<const RunReport> runs) {
 std::string script() {
   std::string text = "<script>(() => {\n'use strict';\n";
   for (const std::string_view part :
-       {html_script_base(), html_script_axes(), html_script_table(), html_script_lines(),
-        html_script_promises(), html_script_gantt(), html_script_gantt_input()}) {
+       {html_script_base(), html_script_axes(), html_script_sort(), html_script_table(),
+        html_script_lines(), html_script_promises(), html_script_gantt(),
+        html_script_gantt_input()}) {
     text += part;
   }
   return text + "})();</script>\n";
@@ -131,12 +92,12 @@ std::string html_report(const ReportHeader& header, std::span<const RunReport> r
                         const Topology& topology) {
   const bool has_pictures =
       std::ranges::any_of(runs, [](const RunReport& run) { return run.history != nullptr; });
-  std::string html(kHead);
-  html += fmt::format("<title>Rubato: {} on {}</title>\n", html_escaped(header.trace),
-                      html_escaped(header.cluster));
-  html += fmt::format("<style>{}{}</style>\n</head>\n<body>\n<main>\n", html_style(),
-                      html_style_charts());
-  html += page_header(header, runs) + table_section(runs);
+  std::string html = html_head(header);
+  html += html_header(
+      header,
+      runs.size() == 1 ? runs.front().policy : fmt::format("{} policies compared", runs.size()),
+      runs.empty() ? "" : fmt::format("{}", runs.front().summary.jobs));
+  html += table_section(runs);
   if (has_pictures) {
     html += kCharts;
   }

@@ -10,12 +10,15 @@ namespace rubato {
 
 [[nodiscard]] std::string_view html_style();
 [[nodiscard]] std::string_view html_style_charts();
+[[nodiscard]] std::string_view html_style_tournament();
 
 /// Data, elements, numbers and times as text, tooltip.
 [[nodiscard]] std::string_view html_script_base();
 /// Axes: scales, ticks, the frame of a chart.
 [[nodiscard]] std::string_view html_script_axes();
-/// Sorting of the comparison, legend that shows and hides policies.
+/// Sorting of the comparison.
+[[nodiscard]] std::string_view html_script_sort();
+/// Colours of the comparison, legend that shows and hides policies.
 [[nodiscard]] std::string_view html_script_table();
 /// Lines: distributions, use and deadlines over time.
 [[nodiscard]] std::string_view html_script_lines();
@@ -25,5 +28,7 @@ namespace rubato {
 [[nodiscard]] std::string_view html_script_gantt();
 /// Zoom, pan and search in it.
 [[nodiscard]] std::string_view html_script_gantt_input();
+/// Pictures of a tournament, in place of the four above: which trace, scatter, bars.
+[[nodiscard]] std::string_view html_script_tournament();
 
 }  // namespace rubato

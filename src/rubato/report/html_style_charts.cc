@@ -82,8 +82,7 @@ canvas.moving { cursor: grabbing; }
 }
 #tip i { width: 9px; height: 9px; border-radius: 3px; flex: none; align-self: center; }
 #tip span:nth-of-type(1) { margin-right: auto; color: var(--soft); }
-@media (max-width: 820px) { .grid, h3 { font-size: 13px; font-weight: 600; margin: 0 0 4px; }
-.pair { grid-template-columns: minmax(0, 1fr); } }
+@media (max-width: 820px) { .grid, .pair { grid-template-columns: minmax(0, 1fr); } }
 @media (max-width: 640px) {
   .grid { gap: 14px; }
   .bar-head h2 { width: 100%; }

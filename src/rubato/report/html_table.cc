@@ -36,10 +36,37 @@ std::string bar(const ComparisonColumn& column, const ComparisonCell& cell) {
 std::string body_cell(const ComparisonColumn& column, const ComparisonCell& cell) {
   const std::string width =
       cell.plus_minus.empty() ? "" : fmt::format(" <small>±{}</small>", cell.plus_minus);
+  const std::string_view look = cell.is_best          ? " class=\"best\""
+                                : !cell.is_comparable ? " class=\"apart\" title=\"Finished far "
+                                                        "fewer jobs than others: not compared\""
+                                                      : "";
   return fmt::format("<td data-value=\"{}\"{}>{}{}{}{}</td>",
-                     cell.is_known ? shortest(cell.value) : "",
-                     cell.is_best ? " class=\"best\"" : "", html_escaped(cell.text), width,
-                     cell.is_best ? "<span class=\"sr\"> (best)</span>" : "", bar(column, cell));
+                     cell.is_known ? shortest(cell.value) : "", look, html_escaped(cell.text),
+                     width, cell.is_best ? "<span class=\"sr\"> (best)</span>" : "",
+                     bar(column, cell));
+}
+
+std::string body_row(const Comparison& comparison, const ComparisonRow& entry, std::size_t row) {
+  std::string html = fmt::format(
+      "<tr data-row=\"{0}\"><th scope=\"row\" title=\"{1}\"><i class=\"swatch\"></i>{1}</th>", row,
+      html_escaped(entry.policy));
+  if (!entry.failure.empty()) {
+    return html + fmt::format("<td class=\"failure\" colspan=\"{}\">failed: {}</td></tr>\n",
+                              comparison.columns.size(), html_escaped(entry.failure));
+  }
+  for (std::size_t i = 0; i < entry.cells.size(); ++i) {
+    html += body_cell(comparison.columns[i], entry.cells[i]);
+  }
+  return html + "</tr>\n";
+}
+
+// The line above the rows of a group.
+std::string band(const Comparison& comparison, const ComparisonGroup& group) {
+  return group.title.empty() ? ""
+                             : fmt::format(
+                                   "<tr class=\"band\"><th colspan=\"{}\" scope=\"rowgroup\">"
+                                   "<span>{}</span></th></tr>\n",
+                                   comparison.columns.size() + 1, html_escaped(group.title));
 }
 
 }  // namespace
@@ -52,18 +79,15 @@ std::string html_table(const Comparison& comparison) {
   for (const ComparisonColumn& column : comparison.columns) {
     html += head(column);
   }
-  html += "</tr></thead>\n<tbody>\n";
-  for (std::size_t row = 0; row < comparison.rows.size(); ++row) {
-    const ComparisonRow& entry = comparison.rows[row];
-    html += fmt::format(
-        "<tr data-row=\"{0}\"><th scope=\"row\" title=\"{1}\"><i class=\"swatch\"></i>{1}</th>",
-        row, html_escaped(entry.policy));
-    for (std::size_t i = 0; i < entry.cells.size(); ++i) {
-      html += body_cell(comparison.columns[i], entry.cells[i]);
+  html += "</tr></thead>\n";
+  for (const ComparisonGroup& group : comparison.groups) {
+    html += "<tbody>\n" + band(comparison, group);
+    for (std::size_t row = 0; row < group.rows.size(); ++row) {
+      html += body_row(comparison, group.rows[row], row);
     }
-    html += "</tr>\n";
+    html += "</tbody>\n";
   }
-  return html + "</tbody></table>\n";
+  return html + "</table>\n";
 }
 
 }  // namespace rubato

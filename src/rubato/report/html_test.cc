@@ -1,13 +1,13 @@
 #include "rubato/report/html.h"
 
 #include <algorithm>
-#include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "rubato/report/html_data.h"
+#include "rubato/report/markup_test.h"
 #include "rubato/report/report_builder_test.h"
 
 namespace rubato {
@@ -16,29 +16,6 @@ namespace {
 constexpr std::string_view kHostile = "</script><script>alert(1)</script>\"'&<!--";
 
 const Topology kCluster = *Topology::parse("2x4");
-
-// The first tag that is not closed in order, or nothing. Scripts and styles are skipped as text.
-std::string unbalanced_tag(std::string_view html) {
-  const std::set<std::string_view> empty{"meta", "input", "br", "!DOCTYPE"};
-  std::vector<std::string> open;
-  for (std::size_t at = html.find('<'); at != std::string_view::npos; at = html.find('<', at + 1)) {
-    const bool closes = html[at + 1] == '/';
-    const std::size_t start = at + (closes ? 2 : 1);
-    const std::string name(html.substr(start, html.find_first_of(" >\n", start) - start));
-    if (closes) {
-      if (open.empty() || open.back() != name) {
-        return name;
-      }
-      open.pop_back();
-    } else if (!empty.contains(name)) {
-      open.push_back(name);
-      if (name == "script" || name == "style") {
-        at = html.find("</" + name, at) - 1;
-      }
-    }
-  }
-  return open.empty() ? "" : open.back();
-}
 
 // The text between two marks.
 std::string between(std::string_view text, std::string_view from, std::string_view to) {

@@ -75,6 +75,11 @@ constexpr std::string_view kGolden = R"({
       "promises": 1,
       "deadline_met_gpu_hours_ratio": 0.25,
       "best_effort_jct_avg_seconds": 0.0,
+      "finish_time_fairness_avg": 0.0,
+      "finish_time_fairness_p99": 0.0,
+      "fair_ratio": 1.0,
+      "value_offered": 0.0,
+      "restarts": 0,
       "slowdown_avg": 0.0,
       "slowdown_p99": 0.0
     }
@@ -89,7 +94,7 @@ constexpr std::string_view kGolden = R"({
 )";
 
 TEST(JsonReport, IsTheDocumentedOneByteForByte) {
-  const std::vector<RunReport> runs{one_run()};
+  const std::vector<RunGroup> runs{{.runs = {one_run()}}};
 
   EXPECT_EQ(json_report(plain_header(), runs), kGolden);
 }
@@ -98,7 +103,7 @@ TEST(JsonReport, OverSeedsHoldsMeansAndHalfWidths) {
   RunReport run = one_run();
   run.seeds = {run.summary, run.summary};
   run.seeds[1].resizes = 7;
-  const std::vector<RunReport> runs{run};
+  const std::vector<RunGroup> runs{{.runs = {run}}};
 
   const auto row = nlohmann::json::parse(json_report(plain_header(), runs))["results"][0];
 
@@ -112,11 +117,45 @@ TEST(JsonReport, OverSeedsHoldsMeansAndHalfWidths) {
 TEST(JsonReport, TakesAnyBytesForAName) {
   RunReport run = one_run();
   run.policy = "\xff\"</script>";
-  const std::vector<RunReport> runs{run};
+  const std::vector<RunGroup> runs{{.runs = {run}}};
 
   const auto report = nlohmann::json::parse(json_report(plain_header(), runs));
 
   EXPECT_EQ(report["results"][0]["policy"], "\xEF\xBF\xBD\"</script>");
+}
+
+TEST(JsonReport, SaysTraceAndNoiseWhereTheyDifferAndGivesMeansOverTraces) {
+  RunReport slow = one_run();
+  slow.policy = "slow";
+  slow.summary.jct_avg_seconds *= 2;
+  const std::vector<RunGroup> groups{{.trace = "a", .runs = {one_run(), slow}},
+                                     {.trace = "b", .runs = {one_run(), slow}}};
+
+  const auto report = nlohmann::json::parse(json_report(plain_header(), groups));
+
+  EXPECT_EQ(report["results"].size(), 4U);
+  EXPECT_EQ(report["results"][2]["trace"], "b");
+  EXPECT_FALSE(report["results"][0].contains("noise"));
+  ASSERT_EQ(report["aggregate"].size(), 2U);
+  EXPECT_EQ(report["aggregate"][1]["policy"], "slow");
+  EXPECT_EQ(report["aggregate"][1]["traces"], 2);
+  EXPECT_DOUBLE_EQ(report["aggregate"][1]["over_best"]["jct_avg_seconds"], 2);
+  EXPECT_DOUBLE_EQ(report["aggregate"][1]["mean"]["deadline_met_ratio"], 0.5);
+  EXPECT_GT(report["aggregate"][1]["place"], report["aggregate"][0]["place"]);
+}
+
+TEST(JsonReport, SaysWhyARunFailed) {
+  RunReport failed;
+  failed.policy = "p";
+  failed.failure = "why";
+  const std::vector<RunGroup> groups{{.noise = 0, .runs = {failed}},
+                                     {.noise = 0.2, .runs = {failed}}};
+
+  const auto row = nlohmann::json::parse(json_report(plain_header(), groups))["results"][1];
+
+  EXPECT_EQ(row["error"], "why");
+  EXPECT_EQ(row["noise"], 0.2);
+  EXPECT_FALSE(row.contains("jobs"));
 }
 
 TEST(JsonReport, WithoutRunsHasNoResults) {

@@ -1,4 +1,5 @@
-// What a report is made from: one header about the experiment, one RunReport for each policy.
+// What a report is made from: one header about the experiment, one RunReport for each policy,
+// grouped by what they may be compared under.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ struct ReportHeader {
 /// One policy's result.
 struct RunReport {
   std::string policy{};          // As given, options included.
-  std::string trace{};           // Only if the report is about several.
+  std::string failure{};         // Why there are no numbers; empty if there are.
   Summary summary{};             // Of the first seed.
   std::vector<Summary> seeds{};  // All seeds, the first included; empty if there was only one.
 
@@ -38,6 +39,13 @@ struct RunReport {
 
   /// Of the first seed; may be absent, then pictures leave this run out. Must outlive the report.
   const History* history = nullptr;
+};
+
+/// Runs that may be compared: the same jobs under the same conditions, one run for each policy.
+struct RunGroup {
+  std::string trace{};
+  double noise = 0;  // Spread of true speeds around the known ones; 0: exact.
+  std::vector<RunReport> runs{};
 };
 
 }  // namespace rubato

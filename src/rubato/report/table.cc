@@ -36,14 +36,11 @@ std::string spaces(std::size_t wanted, std::size_t present) {
   return std::string(wanted > present ? wanted - present : 0, ' ');
 }
 
-// A cell as it is printed; the star keeps its place in cells that are not best.
+// A cell as it is printed; without colour its mark keeps a place in cells that have none.
 std::string cell_text(const ComparisonCell& cell, bool use_colour) {
-  std::string text = cell.text;
-  if (!cell.plus_minus.empty()) {
-    text += " ±" + cell.plus_minus;
-  }
+  std::string text = cell.text + cell.plus_minus;
   if (!use_colour) {
-    text += cell.is_best ? '*' : ' ';
+    text += cell.is_best ? "*" : cell.is_comparable ? " " : "†";
   }
   return text;
 }
@@ -68,16 +65,30 @@ std::vector<Head> heads_of(const Comparison& table, bool use_colour) {
   return heads;
 }
 
-// Pads the half widths of each column to one length, so that the means stand in line.
+// Calls `visit` with every row that has cells.
+template <typename Table, typename Visit>
+void for_each_row(Table& table, Visit visit) {
+  for (auto& group : table.groups) {
+    for (auto& row : group.rows) {
+      if (row.failure.empty()) {
+        visit(row);
+      }
+    }
+  }
+}
+
+// Gives the half widths of each column one length, so that the means stand in line.
 void align_half_widths(Comparison& table) {
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     std::size_t longest = 0;
-    for (const ComparisonRow& row : table.rows) {
+    for_each_row(table, [&](const ComparisonRow& row) {
       longest = std::max(longest, row.cells[i].plus_minus.size());
-    }
-    for (ComparisonRow& row : table.rows) {
-      row.cells[i].plus_minus += spaces(longest, row.cells[i].plus_minus.size());
-    }
+    });
+    for_each_row(table, [&](ComparisonRow& row) {
+      std::string& width = row.cells[i].plus_minus;
+      const std::string_view sign = longest == 0 ? "" : width.empty() ? "  " : " ±";
+      width = fmt::format("{}{}{}", sign, width, spaces(longest, width.size()));
+    });
   }
 }
 
@@ -88,13 +99,44 @@ std::vector<std::size_t> widths_of(const Comparison& table, std::span<const Head
   for (const Head& head : heads) {
     widths.push_back(std::max(width_of(head.group), width_of(head.title)));
   }
-  for (const ComparisonRow& row : table.rows) {
-    widths[0] = std::max(widths[0], width_of(harmless(row.policy)));
-    for (std::size_t i = 0; i < row.cells.size(); ++i) {
-      widths[i + 1] = std::max(widths[i + 1], width_of(cell_text(row.cells[i], use_colour)));
+  for (const ComparisonGroup& group : table.groups) {
+    for (const ComparisonRow& row : group.rows) {
+      widths[0] = std::max(widths[0], width_of(harmless(row.policy)));
+      for (std::size_t i = 0; i < row.cells.size(); ++i) {
+        widths[i + 1] = std::max(widths[i + 1], width_of(cell_text(row.cells[i], use_colour)));
+      }
     }
   }
   return widths;
+}
+
+// Columns [from, to) that stand side by side.
+struct Block {
+  std::size_t from = 0;
+  std::size_t to = 0;
+};
+
+// As few blocks as the terminal allows; columns of one group stay together.
+std::vector<Block> blocks_of(const Comparison& table, std::span<const std::size_t> widths,
+                             std::size_t width) {
+  std::vector<Block> blocks{{}};
+  std::size_t used = widths[0];
+  for (std::size_t from = 0; from < table.columns.size();) {
+    std::size_t to = from;
+    std::size_t needed = 0;
+    for (; to < table.columns.size() && table.columns[to].group == table.columns[from].group;
+         ++to) {
+      needed += kGap.size() + widths[to + 1];
+    }
+    if (width > 0 && used + needed > width && blocks.back().to > blocks.back().from) {
+      blocks.push_back({.from = from, .to = from});
+      used = widths[0];
+    }
+    blocks.back().to = to;
+    used += needed;
+    from = to;
+  }
+  return blocks;
 }
 
 std::string coloured(std::string text, std::string_view colour, bool use_colour) {
@@ -109,10 +151,10 @@ std::string ended(std::string line) {
 
 // Both lines of the head.
 std::string head_lines(std::span<const Head> heads, std::span<const std::size_t> widths,
-                       bool use_colour) {
+                       const Block& block, bool use_colour) {
   std::string groups = spaces(widths[0], 0);
   std::string titles = fmt::format("{}{}", kPolicy, spaces(widths[0], kPolicy.size()));
-  for (std::size_t i = 0; i < heads.size(); ++i) {
+  for (std::size_t i = block.from; i < block.to; ++i) {
     groups += fmt::format("{}{}{}", kGap, spaces(widths[i + 1], width_of(heads[i].group)),
                           heads[i].group);
     titles += fmt::format("{}{}{}", kGap, spaces(widths[i + 1], width_of(heads[i].title)),
@@ -122,15 +164,47 @@ std::string head_lines(std::span<const Head> heads, std::span<const std::size_t>
 }
 
 std::string row_line(const ComparisonRow& row, std::span<const std::size_t> widths,
-                     bool use_colour) {
+                     const Block& block, bool use_colour) {
   const std::string name = harmless(row.policy);
   std::string line = name + spaces(widths[0], width_of(name));
-  for (std::size_t i = 0; i < row.cells.size(); ++i) {
-    const std::string text = cell_text(row.cells[i], use_colour);
+  if (!row.failure.empty()) {
+    const std::string why = fmt::format("failed: {}", harmless(row.failure));
+    return fmt::format("{}{}{}", line, kGap, coloured(why, kFaint, use_colour));
+  }
+  for (std::size_t i = block.from; i < block.to; ++i) {
+    const ComparisonCell& cell = row.cells[i];
+    const std::string text = cell_text(cell, use_colour);
     line += fmt::format("{}{}{}", kGap, spaces(widths[i + 1], width_of(text)),
-                        coloured(text, kBest, use_colour && row.cells[i].is_best));
+                        coloured(text, cell.is_best ? kBest : kFaint,
+                                 use_colour && (cell.is_best || !cell.is_comparable)));
   }
   return line;
+}
+
+// Whether any cell is left out of the comparison.
+bool has_incomparable(const Comparison& table) {
+  bool found = false;
+  for_each_row(table, [&](const ComparisonRow& row) {
+    found = found || !std::ranges::all_of(row.cells, &ComparisonCell::is_comparable);
+  });
+  return found;
+}
+
+// What only a tournament has to say.
+std::string tournament_legend(const Comparison& table) {
+  std::string text;
+  if (table.has_places) {
+    text +=
+        "\nplace: mean rank by deadlines met, JCT avg and p99, makespan, efficiency, fairness and"
+        " value.\nfair: share of all jobs done at most 10% later than with an equal share (rho <="
+        " 1.1).";
+  }
+  if (std::ranges::any_of(table.groups, &ComparisonGroup::is_over_traces)) {
+    text +=
+        "\nall traces: x is times the best policy of the trace, geometric mean; the rest are "
+        "means.";
+  }
+  return text;
 }
 
 // What a reader must know to read the numbers right.
@@ -140,27 +214,56 @@ std::string legend(const Comparison& table, bool use_colour) {
   if (std::ranges::any_of(table.columns, has_bound)) {
     text += " bound: no scheduler can meet more deadlines.";
   }
-  if (table.rows.size() > 1) {
+  if (std::ranges::any_of(table.groups, [](const auto& group) { return group.rows.size() > 1; })) {
     text += use_colour ? " Bold: best." : " *: best.";
   }
   if (table.seeds > 1) {
     text += fmt::format(" Mean of {} seeds ±95% confidence.", table.seeds);
   }
-  return coloured(text, kFaint, use_colour);
+  if (has_incomparable(table)) {
+    text += fmt::format("\n{}: finished far fewer jobs than others; its times are not compared.",
+                        use_colour ? "faint" : "†");
+  }
+  return coloured(text + tournament_legend(table), kFaint, use_colour);
+}
+
+// The rows of a group under its title. Why a policy failed is said once, in the first block.
+std::string group_lines(const ComparisonGroup& group, std::span<const std::size_t> widths,
+                        const Block& block, bool use_colour) {
+  std::string text =
+      group.title.empty() ? "" : "\n" + coloured(harmless(group.title), kBold, use_colour) + "\n";
+  for (const ComparisonRow& row : group.rows) {
+    if (row.failure.empty() || block.from == 0) {
+      text += ended(row_line(row, widths, block, use_colour));
+    }
+  }
+  return text;
+}
+
+std::string drawn(Comparison table, const TableOptions& options) {
+  const bool use_colour = options.use_colour;
+  align_half_widths(table);
+  const std::vector<Head> heads = heads_of(table, use_colour);
+  const std::vector<std::size_t> widths = widths_of(table, heads, use_colour);
+  std::string text;
+  for (const Block& block : blocks_of(table, widths, options.width)) {
+    text += (text.empty() ? "" : "\n") + head_lines(heads, widths, block, use_colour);
+    for (const ComparisonGroup& group : table.groups) {
+      text += group_lines(group, widths, block, use_colour);
+    }
+  }
+  const bool has_titles = !table.groups.empty() && !table.groups.front().title.empty();
+  return text + (has_titles ? "\n" : "") + ended(legend(table, use_colour));
 }
 
 }  // namespace
 
 std::string table_report(std::span<const RunReport> runs, TableOptions options) {
-  Comparison table = compare(runs, Detail::Terminal);
-  align_half_widths(table);
-  const std::vector<Head> heads = heads_of(table, options.use_colour);
-  const std::vector<std::size_t> widths = widths_of(table, heads, options.use_colour);
-  std::string text = head_lines(heads, widths, options.use_colour);
-  for (const ComparisonRow& row : table.rows) {
-    text += ended(row_line(row, widths, options.use_colour));
-  }
-  return text + ended(legend(table, options.use_colour));
+  return drawn(compare(runs, Detail::Terminal), options);
+}
+
+std::string tournament_table(std::span<const RunGroup> groups, TableOptions options) {
+  return drawn(tournament(groups, Detail::Tournament), options);
 }
 
 }  // namespace rubato

@@ -29,7 +29,8 @@ void Recorder::arrive(const Job& job, SpeedId speed, const SpeedBook& speeds,
                                           .feasible_alone = by_itself.feasible(job),
                                           .alone_seconds = to_seconds(by_itself.span),
                                           .requested_seconds = to_seconds(by_itself.requested),
-                                          .requested = job.requested};
+                                          .requested = job.requested,
+                                          .value_offered = job.value.at(Duration{})};
   live_[job.id.value].speed = speed;
   ++use_.waiting;
   changed_ = true;
@@ -79,13 +80,14 @@ void Recorder::run(Instant now, const Run& command, const SpeedBook& speeds) {
   Live& live = live_[command.job.value];
   const int before = live.share;
   const int workers = command.placement.gpus();
-  if (record.first_start == kNever) {
-    record.first_start = now;
-  }
   if (before > 0) {
     ++(before == workers ? record.migrations : record.resizes);
   } else {
     --use_.waiting;
+    record.restarts += record.first_start == kNever ? 0 : 1;
+  }
+  if (record.first_start == kNever) {
+    record.first_start = now;
   }
   leave(now, command.job);
   const ScalingCurve& curve = speeds.curve(live.speed, command.placement.pool);

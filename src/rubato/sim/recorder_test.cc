@@ -68,6 +68,8 @@ TEST(Recorder, WritesDownTheLifeOfAJob) {
   EXPECT_EQ(job.gpu_seconds, 3 * 1 + 3 * 2 + 2 * 2 + 5 * 1);
   EXPECT_EQ(job.resizes, 1);
   EXPECT_EQ(job.migrations, 1);
+  EXPECT_EQ(job.restarts, 1);
+  EXPECT_EQ(job.value_offered, 1);
   EXPECT_EQ(job.value, 1);
   EXPECT_TRUE(job.feasible_alone);
   EXPECT_EQ(job.alone_seconds, 20);

@@ -61,6 +61,13 @@ class Simulation {
                      .message = fmt::format("policy {} at {} s: {}", options_.policy,
                                             to_seconds(now_), fault_)};
       }
+      if (options_.limit_seconds > 0 && seconds_since(start) > options_.limit_seconds) {
+        return Error{
+            .code = ErrorCode::BadConfig,
+            .message = fmt::format("policy {} was stopped after {} s with {} of {} jobs "
+                                   "behind it",
+                                   options_.policy, options_.limit_seconds, left_, jobs_.size())};
+      }
       if (watcher_.on_progress && ++events_ % kProgressEvery == 0) {
         watcher_.on_progress(left_, jobs_.size());
       }

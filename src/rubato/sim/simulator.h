@@ -24,8 +24,9 @@ struct SimOptions {
   bool share_profiles = false;
   std::uint64_t seed = 0;
   FaultOptions faults{};
-  bool keep_bars = false;  // Keep every placement, for pictures.
-  bool audit = false;      // Check the whole engine after every event: slow, for tests.
+  bool keep_bars = false;    // Keep every placement, for pictures.
+  double limit_seconds = 0;  // By a real clock; a run that takes longer fails. 0: no limit.
+  bool audit = false;        // Check the whole engine after every event: slow, for tests.
 };
 
 /// What a run leaves behind. Decision times are by a real clock, the rest is a function of the

@@ -1,0 +1,18 @@
+// What all pages have in common: head with style, and where the numbers come from.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "rubato/report/report.h"
+
+namespace rubato {
+
+/// From the doctype to the opening <main>.
+[[nodiscard]] std::string html_head(const ReportHeader& header);
+
+/// Title, facts and command; `jobs` says how many there are.
+[[nodiscard]] std::string html_header(const ReportHeader& header, std::string_view title,
+                                      std::string_view jobs);
+
+}  // namespace rubato
