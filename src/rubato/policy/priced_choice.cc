@@ -13,8 +13,9 @@ namespace rubato {
 namespace {
 
 constexpr int kSweeps = 12;        // Over all prices; each settles them given the others.
-constexpr int kHalvings = 30;      // Of the interval a price lies in.
-constexpr std::size_t kHard = 48;  // Items that the integer program decides.
+constexpr int kHalvings = 24;      // Of the interval a price lies in.
+constexpr double kSettled = 1e-4;  // Relative change of prices below which they count as settled.
+constexpr std::size_t kHard = 32;  // Items that the integer program decides.
 
 using Prices = std::vector<double>;
 
@@ -79,39 +80,106 @@ struct Settled {
   double bound = -std::numeric_limits<double>::infinity();
 };
 
-Settled settle_prices(std::span<const PricedItem> items, std::span<const int> rooms) {
-  Settled settled{.prices = Prices(rooms.size(), 0)};
-  Prices high;
-  for (std::size_t pool = 0; pool < rooms.size(); ++pool) {
-    high.push_back(dearest(items, pool));
+// The options that are cheapest at some price of their pool: the lower hull of cost over weight.
+// The one that takes nothing comes first and belongs to every pool.
+PricedItem hull_of(const PricedItem& item, std::size_t pool) {
+  PricedItem rising = {item.front()};
+  for (const PricedOption& option : item) {
+    if (option.pool == pool && option.weight > 0) {
+      rising.push_back(option);
+    }
   }
-  const auto ask = [&](const Prices& prices) {
-    Demand demand = demand_at(items, rooms, prices);
-    settled.bound = std::max(settled.bound, demand.value);
-    return demand;
-  };
-  for (int sweep = 0; sweep < kSweeps; ++sweep) {
-    const Prices before = settled.prices;
+  std::ranges::sort(
+      rising, {}, [](const PricedOption& option) { return std::pair(option.weight, option.cost); });
+  PricedItem hull;
+  for (const PricedOption& option : rising) {
+    const auto is_above = [&] {
+      const PricedOption& last = hull.back();
+      if (hull.size() == 1) {
+        return false;
+      }
+      const PricedOption& before = hull[hull.size() - 2];
+      return (last.cost - before.cost) * (option.weight - last.weight) >=
+             (option.cost - last.cost) * (last.weight - before.weight);
+    };
+    if (!hull.empty() && option.cost >= hull.back().cost) {
+      continue;
+    }
+    while (!hull.empty() && is_above()) {
+      hull.pop_back();
+    }
+    hull.push_back(option);
+  }
+  return hull;
+}
+
+/// One pool's price with all others held: what each item would pay elsewhere, and its hull here.
+class PoolDemand {
+ public:
+  PoolDemand(std::span<const std::vector<PricedItem>> hulls, std::size_t pool, const Prices& prices)
+      : hulls_(hulls), pool_(pool) {
+    for (const std::vector<PricedItem>& item : hulls) {
+      double least = item.front().front().cost;
+      for (std::size_t other = 0; other < item.size(); ++other) {
+        for (const PricedOption& option : other == pool ? PricedItem{} : item[other]) {
+          least = std::min(least, option.cost + prices[other] * option.weight);
+        }
+      }
+      elsewhere_.push_back(least);
+    }
+  }
+
+  /// How much of the pool is wanted at a price.
+  [[nodiscard]] long wanted(double price) const {
+    long weight = 0;
+    for (std::size_t i = 0; i < hulls_.size(); ++i) {
+      double least = elsewhere_[i];
+      int taken = 0;
+      for (const PricedOption& option : hulls_[i][pool_]) {
+        const double cost = option.cost + price * option.weight;
+        if (cost < least) {
+          least = cost;
+          taken = option.weight;
+        }
+      }
+      weight += taken;
+    }
+    return weight;
+  }
+
+ private:
+  std::span<const std::vector<PricedItem>> hulls_;
+  std::size_t pool_;
+  std::vector<double> elsewhere_;
+};
+
+Settled settle_prices(std::span<const PricedItem> items, std::span<const int> rooms) {
+  std::vector<std::vector<PricedItem>> hulls(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
     for (std::size_t pool = 0; pool < rooms.size(); ++pool) {
-      Prices trial = settled.prices;
-      trial[pool] = 0;
-      if (ask(trial).weights[pool] <= rooms[pool]) {
-        settled.prices[pool] = 0;
-        continue;
-      }
+      hulls[i].push_back(hull_of(items[i], pool));
+    }
+  }
+  Settled settled{.prices = Prices(rooms.size(), 0)};
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    double moved = 0;
+    for (std::size_t pool = 0; pool < rooms.size(); ++pool) {
+      const PoolDemand demand(hulls, pool, settled.prices);
       double low = 0;
-      double fits = high[pool];
-      for (int i = 0; i < kHalvings; ++i) {
-        trial[pool] = (low + fits) / 2;
-        (ask(trial).weights[pool] <= rooms[pool] ? fits : low) = trial[pool];
+      double fits = demand.wanted(0) <= rooms[pool] ? 0 : dearest(items, pool);
+      for (int i = 0; i < kHalvings && fits > 0; ++i) {
+        const double price = (low + fits) / 2;
+        (demand.wanted(price) <= rooms[pool] ? fits : low) = price;
       }
+      moved = std::max(moved, std::abs(fits - settled.prices[pool]) / (fits + 1e-9));
       settled.prices[pool] = fits;
     }
-    if (settled.prices == before) {
+    settled.bound = std::max(settled.bound, demand_at(items, rooms, settled.prices).value);
+    if (moved < kSettled) {
       break;
     }
   }
-  settled.demand = ask(settled.prices);
+  settled.demand = demand_at(items, rooms, settled.prices);
   return settled;
 }
 
@@ -238,7 +306,7 @@ void decide_hard(std::span<const PricedItem> items, std::span<const int> rooms,
     program.add_row(use[pool], Relation::AtMost,
                     static_cast<double>(rooms[pool] - demand.weights[pool]));
   }
-  const Solution solution = solve(program, {.nodes_max = 200, .iterations_max = 20'000});
+  const Solution solution = solve(program, {.nodes_max = 100, .iterations_max = 20'000, .gap = 1e-3});
   for (std::size_t k = 0; k < hard.size(); ++k) {
     for (const auto& [o, variable] : variables[k]) {
       if (solution.has_values() && solution.values[variable] > 0.5) {
@@ -267,7 +335,7 @@ PricedChoice choose_priced(std::span<const PricedItem> items, std::span<const in
   Settled settled = settle_prices(items, rooms);
   make_fit(items, rooms, settled.demand);
   upgrade(items, rooms, settled.demand);
-  constexpr double kCloseEnough = 1e-4;
+  constexpr double kCloseEnough = 2e-3;
   double cost = cost_of(items, settled.demand);
   if (cost - settled.bound > kCloseEnough * std::abs(cost)) {
     Demand decided = settled.demand;

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace rubato {
+namespace {
+
+constexpr std::size_t kSizesMax = 10'000;  // Kept at most; about a kilobyte each.
+
+}  // namespace
 
 double ShareRates::rate(const JobState& job, const View& view, PoolId pool,
                         const CanonicalShare& share) {
@@ -12,14 +17,27 @@ double ShareRates::rate(const JobState& job, const View& view, PoolId pool,
   }
   Remembered& remembered = jobs_[job.id()];
   if (remembered.version != goodput->version) {
-    remembered = {.version = goodput->version};
+    remembered.version = goodput->version;
+    remembered.rates.clear();
   }
-  const auto [known, is_new] =
-      remembered.rates.try_emplace({pool, share.nodes, share.workers}, 0.0);
-  if (is_new) {
-    known->second = goodput->best(pool, share.nodes, share.workers).rate;
+  for (const auto& [in_pool, nodes, workers, known] : remembered.rates) {
+    if (in_pool == pool && nodes == share.nodes && workers == share.workers) {
+      return known;
+    }
   }
-  return known->second;
+  const double found = goodput->best(pool, share.nodes, sizes(goodput->limits, share.workers)).rate;
+  remembered.rates.emplace_back(pool, share.nodes, share.workers, found);
+  return found;
+}
+
+const BatchSizes& ShareRates::sizes(const BatchLimits& limits, int workers) {
+  if (sizes_.size() > kSizesMax) {
+    sizes_.clear();
+  }
+  return sizes_
+      .try_emplace({limits.initial, limits.max, limits.local_min, limits.local_max, workers},
+                   limits, workers)
+      .first->second;
 }
 
 int explored_max(const JobState& job, const View& view, PoolId pool, int permitted) {

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <tuple>
+#include <vector>
 
 #include "rubato/policy/canonical_shares.h"
 #include "rubato/policy/view.h"
@@ -19,15 +20,22 @@ class ShareRates {
   [[nodiscard]] double rate(const JobState& job, const View& view, PoolId pool,
                             const CanonicalShare& share);
   void forget(JobId job) { jobs_.erase(job); }
-  void clear() { jobs_.clear(); }
+  void clear() {
+    jobs_.clear();
+    sizes_.clear();
+  }
 
  private:
   struct Remembered {
     long version = -1;
-    std::map<std::tuple<PoolId, int, int>, double> rates{};  // By pool, nodes and workers.
+    std::vector<std::tuple<PoolId, int, int, double>> rates{};  // Pool, nodes, workers, rate.
   };
 
+  [[nodiscard]] const BatchSizes& sizes(const BatchLimits& limits, int workers);
+
   std::map<JobId, Remembered> jobs_;
+  // Jobs of one model have the same limits, and nothing else bears on the sizes to try.
+  std::map<std::tuple<int, int, int, int, int>, BatchSizes> sizes_;
 };
 
 /// The most workers to try: twice what the job was seen with in this pool, and no more than

@@ -8,7 +8,6 @@
 namespace rubato {
 namespace {
 
-constexpr int kBatchSizes = 50;
 constexpr double kSlack = 1e-8;  // What rounding may add to a batch that divides evenly.
 
 int rounded_up(double number) { return static_cast<int>(std::ceil(number - kSlack)); }
@@ -18,6 +17,53 @@ BatchSplit split_local(double local_batch, const BatchLimits& limits, bool needs
   const int passes = std::max(rounded_up(local_batch / limits.local_max), needs_two ? 2 : 1);
   return {.local = rounded_up(local_batch / passes), .accumulation = passes - 1};
 }
+
+/// Goodput as a function of the split, for one placement.
+class RateAt {
+ public:
+  RateAt(const ThroughputModel& model, const GradientNoise& noise, const BatchSizes& sizes,
+         int nodes)
+      : model_(model),
+        noise_(noise),
+        initial_(sizes.initial()),
+        workers_(sizes.workers()),
+        exchange_(model.exchange_seconds(nodes, workers_)),
+        exchange_power_(exchange_ > 0 ? std::pow(exchange_, model.gamma) : 0) {}
+
+  [[nodiscard]] double operator()(const BatchSplit& split) const {
+    const double pass = model_.pass_seconds(split.local);
+    const double last =
+        exchange_ > 0 ? std::pow(std::pow(pass, model_.gamma) + exchange_power_, 1 / model_.gamma)
+                      : pass;
+    const double scale = static_cast<double>(split.batch(workers_)) / initial_;
+    return initial_ * noise_.gain(scale) / (split.accumulation * pass + last);
+  }
+
+  /// The best among splits of equal accumulation, rising. With that fixed the rate has one peak:
+  /// its logarithm's slope in the local batch m has the sign of v - m (v + g m) t'(m) / t(m), where
+  /// t is the time of a step, and the second term only rises. So the peak is found by halving.
+  [[nodiscard]] Goodput peak(std::span<const BatchSplit> splits) const {
+    std::size_t low = 0;
+    std::size_t high = splits.size() - 1;
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      if ((*this)(splits[middle]) >= (*this)(splits[middle + 1])) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return {.rate = (*this)(splits[low]), .split = splits[low]};
+  }
+
+ private:
+  const ThroughputModel& model_;
+  const GradientNoise& noise_;
+  double initial_;
+  int workers_;
+  double exchange_;
+  double exchange_power_;
+};
 
 }  // namespace
 
@@ -43,35 +89,40 @@ double GradientNoise::gain(double scale) const {
   return noise > 0 ? (variance + squared) / noise : 1;
 }
 
-Goodput best_goodput(const ThroughputModel& model, const GradientNoise& noise,
-                     const BatchLimits& limits, int nodes, int workers) {
-  RUBATO_CHECK(nodes >= 1 && workers >= nodes);
+BatchSizes::BatchSizes(const BatchLimits& limits, int workers)
+    : initial_(limits.initial), workers_(workers) {
   const double least = std::max(limits.initial, limits.local_min * workers);
-  Goodput best;
   if (least > limits.max) {
-    return best;
+    return;
   }
-  // The exchange does not depend on the batch, and its power is the dear part of a step.
-  const double exchange = model.exchange_seconds(nodes, workers);
-  const double exchange_power = exchange > 0 ? std::pow(exchange, model.gamma) : 0;
-  const double ratio = std::pow(limits.max / least, 1.0 / (kBatchSizes - 1));
+  const double ratio = std::pow(limits.max / least, 1.0 / (kSizes - 1));
   double batch = least;
-  for (int i = 0; i < kBatchSizes; ++i, batch *= ratio) {
+  for (int i = 0; i < kSizes; ++i, batch *= ratio) {
     const double local_batch = std::min<double>(batch, limits.max) / workers;
     const BatchSplit split =
         split_local(local_batch, limits, workers == 1 && local_batch > limits.initial + kSlack);
-    if (split.local < limits.local_min || split.local > limits.local_max || split == best.split) {
-      continue;
+    const bool is_new = count_ == 0 || splits_[count_ - 1] != split;
+    if (is_new && split.local >= limits.local_min && split.local <= limits.local_max) {
+      splits_[count_++] = split;
     }
-    const double pass = model.pass_seconds(split.local);
-    const double last =
-        exchange > 0 ? std::pow(std::pow(pass, model.gamma) + exchange_power, 1 / model.gamma)
-                     : pass;
-    const double scale = static_cast<double>(split.batch(workers)) / limits.initial;
-    const double rate = limits.initial * noise.gain(scale) / (split.accumulation * pass + last);
-    if (rate > best.rate) {
-      best = {.rate = rate, .split = split};
+  }
+}
+
+Goodput best_goodput(const ThroughputModel& model, const GradientNoise& noise,
+                     const BatchSizes& sizes, int nodes) {
+  RUBATO_CHECK(nodes >= 1 && sizes.workers() >= nodes);
+  const std::span<const BatchSplit> splits = sizes.splits();
+  const RateAt rate_at(model, noise, sizes, nodes);
+  Goodput best;
+  std::size_t begin = 0;
+  while (begin < splits.size()) {
+    std::size_t end = begin + 1;
+    while (end < splits.size() && splits[end].accumulation == splits[begin].accumulation) {
+      ++end;
     }
+    const Goodput found = rate_at.peak(splits.subspan(begin, end - begin));
+    best = found.rate > best.rate ? found : best;
+    begin = end;
   }
   return best;
 }

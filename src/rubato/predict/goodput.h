@@ -7,6 +7,10 @@
 // gradient noise scale.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <span>
+
 #include "rubato/core/batch.h"
 
 namespace rubato {
@@ -48,11 +52,30 @@ struct Goodput {
   BatchSplit split{};
 };
 
-/// The best batch for this many workers on this many nodes, among fifty sizes between the smallest
-/// and the largest permitted, in equal ratios. With one worker and more than the initial batch
-/// gradients are accumulated at least once, since noise cannot be seen in a single sample.
+/// The ways to train that are worth trying with some number of workers: fifty sizes between the
+/// smallest and the largest batch permitted, in equal ratios, each split once. With one worker and
+/// more than the initial batch gradients are accumulated at least once, since noise cannot be seen
+/// in a single sample.
+class BatchSizes {
+ public:
+  BatchSizes(const BatchLimits& limits, int workers);
+
+  [[nodiscard]] std::span<const BatchSplit> splits() const { return {splits_.data(), count_}; }
+  [[nodiscard]] int initial() const { return initial_; }
+  [[nodiscard]] int workers() const { return workers_; }
+
+ private:
+  static constexpr int kSizes = 50;
+
+  std::array<BatchSplit, kSizes> splits_{};  // Rising.
+  std::size_t count_ = 0;
+  int initial_;
+  int workers_;
+};
+
+/// The best of these sizes on so many nodes.
 [[nodiscard]] Goodput best_goodput(const ThroughputModel& model, const GradientNoise& noise,
-                                   const BatchLimits& limits, int nodes, int workers);
+                                   const BatchSizes& sizes, int nodes);
 
 /// A given batch over this many workers: as few passes as memory permits, never fewer samples.
 [[nodiscard]] BatchSplit split_batch(int batch, const BatchLimits& limits, int workers);

@@ -49,16 +49,16 @@ const PoolGoodput* JobGoodput::on(PoolId pool) const {
   return found == pools.end() ? nullptr : &found->second;
 }
 
-Goodput JobGoodput::best(PoolId pool, int nodes, int workers) const {
+Goodput JobGoodput::best(PoolId pool, int nodes, const BatchSizes& sizes) const {
   const PoolGoodput* here = on(pool);
   if (here == nullptr || !here->model || !noise) {
     return {};
   }
-  return best_goodput(*here->model, *noise, limits, nodes, workers);
+  return best_goodput(*here->model, *noise, sizes, nodes);
 }
 
 BatchSplit JobGoodput::split(PoolId pool, int nodes, int workers) const {
-  Goodput chosen = best(pool, nodes, workers);
+  Goodput chosen = best(pool, nodes, BatchSizes(limits, workers));
   if (chosen.rate <= 0) {
     const int least = std::max(limits.initial, limits.local_min * workers);
     return split_batch(std::min(least, std::max(limits.max, 1)), limits, workers);

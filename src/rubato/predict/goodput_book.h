@@ -32,7 +32,7 @@ struct JobGoodput {
 
   [[nodiscard]] const PoolGoodput* on(PoolId pool) const;
   /// The best way to run; no rate without a model of the pool.
-  [[nodiscard]] Goodput best(PoolId pool, int nodes, int workers) const;
+  [[nodiscard]] Goodput best(PoolId pool, int nodes, const BatchSizes& sizes) const;
   /// The batch to train with: the best known, else the least that this many workers permit.
   [[nodiscard]] BatchSplit split(PoolId pool, int nodes, int workers) const;
 };
