@@ -1,0 +1,55 @@
+// What policies share that decide every share anew at each round: verdicts, timing, targets.
+//
+// Everyone who can run somewhere is admitted, without a promise. Every event asks for a round; the
+// round reads all it needs from the view, so the only state kept here is when the last one was.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rubato/policy/policy.h"
+#include "rubato/policy/round_timer.h"
+#include "rubato/policy/saved_state.h"
+
+namespace rubato {
+
+/// A job at a round, and what it is to have from then on.
+struct Seat {
+  const JobState* job = nullptr;
+  PoolId pool{};
+  int workers = 0;
+};
+
+/// Seats stand in order of arrival, ties by id, so that rounds repeat.
+class RoundPolicy : public Policy {
+ public:
+  [[nodiscard]] Traits traits() const override {
+    return Traits{
+        .resizes = true, .promises = false, .artifact_charge = ArtifactCharge::EveryRound};
+  }
+  [[nodiscard]] Decision on(const Event& event, const View& view) final;
+  [[nodiscard]] std::string save() const final;
+  [[nodiscard]] Status load(std::string_view state) final;
+
+ protected:
+  /// Fills in the seats of all admitted jobs; a seat that is left at zero workers stops its job.
+  virtual void hold_round(const View& view, std::span<Seat> seats) = 0;
+  /// The job is over.
+  virtual void leaves(JobId /*job*/) {}
+  /// The job reported; its speed may have changed.
+  virtual void measured(const JobState& /*job*/, const View& /*view*/) {}
+  /// When shares change by themselves, asked for after a round; kNever if they do not.
+  [[nodiscard]] virtual Instant next_change() const { return kNever; }
+
+  /// What a policy knows beyond the last round.
+  virtual void append_state(std::string& /*state*/) const {}
+  virtual Status restore(const SavedLine& line) { return unexpected(line); }
+  virtual void clear() {}
+
+ private:
+  RoundTimer timer_;
+};
+
+}  // namespace rubato
