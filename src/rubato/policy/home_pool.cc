@@ -10,7 +10,7 @@ namespace {
 double prospect(const JobState& job, const View& view, PoolId pool, int members) {
   const ScalingCurve& curve = view.curve(job, pool);
   const int gpus = view.capacity[pool.value];
-  if (curve.empty() || curve.smallest().workers > gpus) {
+  if (curve.smallest().workers > gpus) {
     return 0;
   }
   const ScalingPoint fair = curve.best_within(gpus / (members + 1));
@@ -37,6 +37,9 @@ void choose_home_pools(const View& view, std::span<Seat> seats) {
     }
     double best = -1;
     for (const Pool& pool : view.topology.pools()) {
+      if (view.curve(*seat.job, pool.id).empty()) {
+        continue;
+      }
       const double found = prospect(*seat.job, view, pool.id, members[pool.id.value]);
       if (found > best) {
         best = found;
