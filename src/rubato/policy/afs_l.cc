@@ -33,6 +33,8 @@ class AfsL final : public RoundPolicy {
     }
   }
 
+  bool measured(const JobState& /*job*/) override { return true; }
+
  private:
   // Indices by time left on the smallest count, less what waiting has earned.
   [[nodiscard]] std::vector<std::size_t> shortest_first(const PoolSharers& here,

@@ -76,11 +76,12 @@ class Autoscale final : public RoundPolicy {
 
   void leaves(JobId job) override { memories_.erase(job); }
 
-  void measured(const JobState& job, const View& /*view*/) override {
+  bool measured(const JobState& job) override {
     const auto found = memories_.find(job.id());
     if (found != memories_.end()) {
       found->second.rests = false;
     }
+    return true;
   }
 
   [[nodiscard]] Instant next_change() const override { return next_; }
@@ -233,7 +234,7 @@ class Autoscale final : public RoundPolicy {
 
   AutoscaleOptions options_;
   std::map<JobId, Memory> memories_;
-  Instant next_ = kNever;  // Within one call only.
+  Instant next_ = kNever;  // Of the round just held: every event after it calls for another.
 };
 
 // The first of these that is an error; null if none is.

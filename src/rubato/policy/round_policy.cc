@@ -44,36 +44,41 @@ std::vector<Target> targets_of(std::span<const Seat> seats) {
 
 }  // namespace
 
+// When to be woken, as things stand.
+Instant RoundPolicy::next_round(const View& view) const {
+  const Instant change = is_due_ ? view.now : next_change();
+  return change == kNever ? kNever : std::max(change, timer_.next(view.now, view.slot));
+}
+
 Decision RoundPolicy::on(const Event& event, const View& view) {
   Decision decision;
   if (std::holds_alternative<Tick>(event)) {
     std::vector<Seat> seats = seats_of(view);
     hold_round(view, seats);
     timer_.held(view.now);
+    is_due_ = false;
     decision.is_round = true;
     decision.targets = targets_of(seats);
-    const Instant change = next_change();
-    decision.wake_at =
-        change == kNever ? kNever : std::max(change, timer_.next(view.now, view.slot));
-    return decision;
-  }
-  if (const auto* arrival = std::get_if<Arrival>(&event)) {
-    decision.verdicts.push_back(judge(view.jobs.at(arrival->job.id), view));
-  } else if (const auto* completion = std::get_if<Completion>(&event)) {
-    leaves(completion->job);
   } else if (const auto* report = std::get_if<Measured>(&event)) {
     const JobState* job = view.jobs.find(report->job);
     if (job != nullptr && job->admitted) {
-      measured(*job, view);
+      is_due_ = job->share == 0 || measured(*job) || is_due_;
+    }
+  } else {
+    is_due_ = true;
+    if (const auto* arrival = std::get_if<Arrival>(&event)) {
+      decision.verdicts.push_back(judge(view.jobs.at(arrival->job.id), view));
+    } else if (const auto* completion = std::get_if<Completion>(&event)) {
+      leaves(completion->job);
     }
   }
-  decision.wake_at = timer_.next(view.now, view.slot);
+  decision.wake_at = next_round(view);
   return decision;
 }
 
 std::string RoundPolicy::save() const {
   std::string state;
-  append_line(state, "round", {timer_.last().time_since_epoch().count()});
+  append_line(state, "round", {timer_.last().time_since_epoch().count(), is_due_ ? 1 : 0});
   append_state(state);
   return state;
 }
@@ -85,9 +90,11 @@ Status RoundPolicy::load(std::string_view state) {
   }
   clear();
   timer_ = RoundTimer{};
+  is_due_ = false;
   for (const SavedLine& line : *lines) {
-    if (line.word == "round" && line.numbers.size() == 1) {
-      timer_.held(Instant{Duration{line.numbers.front()}});
+    if (line.word == "round" && line.numbers.size() == 2) {
+      timer_.held(Instant{Duration{line.numbers[0]}});
+      is_due_ = line.numbers[1] != 0;
     } else if (Status status = restore(line); !status) {
       return status;
     }

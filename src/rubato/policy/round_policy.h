@@ -1,7 +1,8 @@
 // What policies share that decide every share anew at each round: verdicts, timing, targets.
 //
-// Everyone who can run somewhere is admitted, without a promise. Every event asks for a round; the
-// round reads all it needs from the view, so the only state kept here is when the last one was.
+// Everyone who can run somewhere is admitted, without a promise. Events ask for a round; the round
+// reads all it needs from the view, so the only state kept here is when the last one was and
+// whether another is due.
 #pragma once
 
 #include <span>
@@ -38,9 +39,9 @@ class RoundPolicy : public Policy {
   virtual void hold_round(const View& view, std::span<Seat> seats) = 0;
   /// The job is over.
   virtual void leaves(JobId /*job*/) {}
-  /// The job reported; its speed may have changed.
-  virtual void measured(const JobState& /*job*/, const View& /*view*/) {}
-  /// When shares change by themselves, asked for after a round; kNever if they do not.
+  /// The job reported, and still has workers; true if its speed bears on the shares.
+  virtual bool measured(const JobState& /*job*/) { return false; }
+  /// When shares change by themselves; kNever if they do not.
   [[nodiscard]] virtual Instant next_change() const { return kNever; }
 
   /// What a policy knows beyond the last round.
@@ -49,7 +50,10 @@ class RoundPolicy : public Policy {
   virtual void clear() {}
 
  private:
+  [[nodiscard]] Instant next_round(const View& view) const;
+
   RoundTimer timer_;
+  bool is_due_ = false;  // Something happened since the last round.
 };
 
 }  // namespace rubato
