@@ -183,14 +183,13 @@ class Autoscale final : public RoundPolicy {
     }
     Memory& memory = memories_[job.id()];
     if (memory.wanted == 0 || memory.pool != pool) {
-      memory = Memory{.pool = pool, .wanted = std::max(job.job.requested, ladder.front())};
+      const int asked = rung_within(ladder, job.job.requested);
+      memory = Memory{.pool = pool, .wanted = std::max(asked, ladder.front())};
     }
     const int workers = rung_within(ladder, std::min(memory.wanted, free));
     if (workers > 0) {
       memory.counted = job.progress.at(view.now);
       memory.decided = memory.counted;
-      memory.rests = memory.rests && memory.wanted == workers;
-      memory.wanted = workers;
     }
     return workers;
   }

@@ -5,12 +5,13 @@
 // counts it has visited.
 //
 // Differences: (1) the paper has one job; here jobs start in order of arrival on the GPUs they
-// asked for, or on what is free; nobody is shrunk for another, and nobody grows while a job of its
-// pool waits; (2) counts are those the job may have at multiples of `spawn` (all of them if none
-// is one); counts that are known not to be faster than a smaller one are left out; (3) speed is
-// that of the speed book times what was measured, not a mean over step times; (4) U is the job's
-// value function, which never falls below zero; (5) once a job has settled by efficiency it is not
-// asked again until its speed changes; (6) stragglers are not replaced here.
+// asked for, or on what is free until they can have those; nobody is shrunk for another, and nobody
+// grows while a job of its pool waits; decisions begin once a job has what it last wanted; (2)
+// counts are those the job may have at multiples of `spawn` (all of them if none is one); counts
+// that are known not to be faster than a smaller one are left out; (3) speed is that of the speed
+// book times what was measured, not a mean over step times; (4) U is the job's value function,
+// which never falls below zero; (5) once a job has settled by efficiency it is not asked again
+// until its speed changes; (6) stragglers are not replaced here.
 #pragma once
 
 #include <memory>

@@ -88,6 +88,19 @@ TEST(Autoscale, StartsInOrderOfArrivalAndLetsNobodyGrowMeanwhile) {
   EXPECT_EQ(scene.share(3), 0);
 }
 
+TEST(Autoscale, StartsOnWhatIsLeftAndTakesWhatItAskedForWhenItCan) {
+  Scene scene(with("every=1000000"), {.cluster = "1x8"});
+  scene.submit({linear_job(1, 0, 5, 100), linear_job(2, 10, 5, 100)});
+
+  scene.run_until(50);
+  EXPECT_EQ(scene.share(2), 3);
+  scene.run();
+
+  // 90 s on three, the rest of its 500 steps on five.
+  EXPECT_EQ(scene.finish(1), 100);
+  EXPECT_EQ(scene.finish(2), 146);
+}
+
 TEST(Autoscale, GrowsIntoWhatAnotherLeaves) {
   Scene scene(with("every=10"), {.cluster = "1x4"});
   scene.submit({linear_job(1, 0, 2, 50), linear_job(2, 0, 2, 1e6)});
