@@ -40,6 +40,8 @@ bench: configure ## Measure the engine; numbers go to build/bench/engine.json
 
 experiments: build ## Reproduce published figures beside the published values
 	experiments/elasticflow/run.sh
+	experiments/afs/run.sh
+	experiments/elasticdl/run.sh
 
 soak: deps ## Fuzz for a minute each, then all tests under sanitizers with many seeds
 	@tools/soak.sh

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import subprocess
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from tables import Table, as_html, as_markdown
+from tables import Table, as_html, as_markdown, as_text
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MARKS = ("<!-- begin tables -->", "<!-- end tables -->")
@@ -44,7 +47,34 @@ def markdown_of(tables: list[Table]) -> str:
     return "\n\n".join(as_markdown(table) for table in tables) + "\n"
 
 
-def write_pages(stem: Path, title: str, preface: list[str], tables: list[Table]) -> None:
-    """The tables as `stem`.md and `stem`.html."""
-    stem.with_suffix(".md").write_text(markdown_of(tables), encoding="utf-8")
-    stem.with_suffix(".html").write_text(as_html(tables, title, preface), encoding="utf-8")
+@dataclass
+class Report:
+    """What an experiment has to say. `stable` tables are the same each time and stand in the README."""
+
+    name: str
+    title: str
+    preface: list[str]
+    stable: list[Table]
+    others: list[Table] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def show(self) -> None:
+        """As text."""
+        print("\n".join(self.preface))
+        for table in [*self.stable, *self.others]:
+            print("\n" + as_text(table))
+
+    def write(self, folder: Path) -> None:
+        """As JSON, HTML and Markdown."""
+        tables = [*self.stable, *self.others]
+        document = {
+            "experiment": self.name,
+            "provenance": self.preface,
+            "results": self.rows,
+            "tables": [vars(table) for table in tables],
+        }
+        stem = folder / self.name
+        stem.with_suffix(".json").write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+        stem.with_suffix(".html").write_text(as_html(tables, self.title, self.preface), "utf-8")
+        stem.with_suffix(".md").write_text(markdown_of(self.stable), "utf-8")
+        print(f"\nwritten: {stem}.json, .html, .md")

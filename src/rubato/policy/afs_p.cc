@@ -65,7 +65,9 @@ class AfsP final : public RoundPolicy {
   }
 
   void leaves(JobId job) override { turns_.forget(job); }
-  [[nodiscard]] Instant next_change() const override { return turns_.next_end(); }
+  [[nodiscard]] Instant next_change(const View& /*view*/) const override {
+    return turns_.next_end();
+  }
 
   void append_state(std::string& state) const override { turns_.append_to(state); }
   Status restore(const SavedLine& line) override {

@@ -84,7 +84,7 @@ class Autoscale final : public RoundPolicy {
     return true;
   }
 
-  [[nodiscard]] Instant next_change() const override { return next_; }
+  [[nodiscard]] Instant next_change(const View& /*view*/) const override { return next_; }
 
   void append_state(std::string& state) const override {
     for (const auto& [job, memory] : memories_) {

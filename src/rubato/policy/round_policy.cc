@@ -36,7 +36,8 @@ std::vector<Target> targets_of(std::span<const Seat> seats) {
     const bool stays =
         seat.workers == seat.job->share && (seat.workers == 0 || seat.pool == seat.job->pool());
     if (!stays) {
-      targets.push_back(Target{.job = seat.job->id(), .pool = seat.pool, .workers = seat.workers});
+      targets.push_back(Target{
+          .job = seat.job->id(), .pool = seat.pool, .workers = seat.workers, .nodes = seat.nodes});
     }
   }
   return targets;
@@ -46,7 +47,7 @@ std::vector<Target> targets_of(std::span<const Seat> seats) {
 
 // When to be woken, as things stand.
 Instant RoundPolicy::next_round(const View& view) const {
-  const Instant change = is_due_ ? view.now : next_change();
+  const Instant change = is_due_ ? view.now : next_change(view);
   return change == kNever ? kNever : std::max(change, timer_.next(view.now, view.slot));
 }
 

@@ -21,6 +21,7 @@ struct Seat {
   const JobState* job = nullptr;
   PoolId pool{};
   int workers = 0;
+  std::vector<NodeShare> nodes{};  // Empty: the placer chooses.
 };
 
 /// Seats stand in order of arrival, ties by id, so that rounds repeat.
@@ -42,7 +43,10 @@ class RoundPolicy : public Policy {
   /// The job reported, and still has workers; true if its speed bears on the shares.
   virtual bool measured(const JobState& /*job*/) { return false; }
   /// When shares change by themselves; kNever if they do not.
-  [[nodiscard]] virtual Instant next_change() const { return kNever; }
+  [[nodiscard]] virtual Instant next_change(const View& /*view*/) const { return kNever; }
+
+  /// kNever before the first.
+  [[nodiscard]] Instant last_round() const { return timer_.last(); }
 
   /// What a policy knows beyond the last round.
   virtual void append_state(std::string& /*state*/) const {}
