@@ -9,6 +9,13 @@
 namespace rubato {
 namespace {
 
+// Every bit of the result depends on every bit given (the finalizer of splitmix64).
+std::uint64_t mixed(std::uint64_t bits) {
+  bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
+  bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
+  return bits ^ (bits >> 31U);
+}
+
 // One job of a pair, as far as its coin depends on it.
 struct Coin {
   std::uint64_t job = 0;
@@ -17,7 +24,8 @@ struct Coin {
 
 // A fair coin that always falls alike for this pair at these shares; true for the first.
 bool falls_for_first(const Coin& first, const Coin& second) {
-  return Random(first.job).fork(second.job).fork(first.share << 32U | second.share).next() % 2 == 0;
+  const std::uint64_t shares = first.share << 32U | second.share;
+  return mixed(mixed(mixed(first.job) + second.job) + shares) % 2 == 0;
 }
 
 // GPUs it takes to give everyone the smallest count.

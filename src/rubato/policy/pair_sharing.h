@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,11 +17,11 @@
 
 namespace rubato {
 
-/// A job that takes part.
+/// A job that takes part. Borrows its steps.
 struct Sharer {
-  std::vector<ScalingPoint> steps{};  // Counts it may have, rising in workers and in speed.
-  double work = 0;                    // Steps left, at these speeds.
-  std::size_t taken = 0;              // How many of `steps` it has climbed.
+  std::span<const ScalingPoint> steps{};  // Counts it may have, rising in workers and in speed.
+  double work = 0;                        // Steps left, at these speeds.
+  std::size_t taken = 0;                  // How many of `steps` it has climbed.
 
   [[nodiscard]] ScalingPoint now() const { return taken == 0 ? ScalingPoint{} : steps[taken - 1]; }
   [[nodiscard]] bool can_grow() const { return taken < steps.size(); }
@@ -32,43 +33,50 @@ struct Sharer {
 /// One who may still win the next GPUs.
 struct Contender {
   std::size_t sharer = 0;
-  int gpus = 0;  // Of its next block.
+  int gpus = 0;  // Of its next block; kNoBlock if it can take no more.
   Bid bid{};
+
+  static constexpr int kNoBlock = std::numeric_limits<int>::max();
 };
 
+/// What the sharer bids for next.
+[[nodiscard]] Contender contender_of(const Sharer& sharer, std::size_t index);
+
 /// `beats(challenger, leader)` takes two Contenders. Returns the GPUs nobody could use.
+///
+/// Who led the scan at each place is remembered: a grant changes only the winner's bid, so the next
+/// scan begins where the winner stands, unless GPUs have become too few for some.
 template <typename Beats>
 int share_by_pairs(std::span<Sharer> sharers, int gpus_free, Beats beats) {
+  constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
   std::vector<Contender> contenders;
-  const auto contender = [&](std::size_t i) {
-    const Sharer& sharer = sharers[i];
-    return Contender{.sharer = i,
-                     .gpus = sharer.next_gpus(),
-                     .bid = bid_of(sharer.work, sharer.now(), sharer.steps[sharer.taken])};
-  };
+  int largest_block = 0;
   for (std::size_t i = 0; i < sharers.size(); ++i) {
     if (sharers[i].can_grow()) {
-      contenders.push_back(contender(i));
+      contenders.push_back(contender_of(sharers[i], i));
+      largest_block = std::max(largest_block, contenders.back().gpus);
     }
   }
+  std::vector<std::size_t> leaders(contenders.size() + 1, kNobody);  // Before each place.
+  std::size_t start = 0;
   while (true) {
-    // Free GPUs only become fewer, so who does not fit now is out.
-    std::erase_if(contenders, [&](const Contender& one) { return one.gpus > gpus_free; });
-    if (contenders.empty()) {
+    for (std::size_t i = start; i < contenders.size(); ++i) {
+      const std::size_t leader = leaders[i];
+      const bool fits = contenders[i].gpus <= gpus_free;
+      const bool wins = fits && (leader == kNobody || beats(std::as_const(contenders[i]),
+                                                            std::as_const(contenders[leader])));
+      leaders[i + 1] = wins ? i : leader;
+    }
+    const std::size_t winner = leaders.back();
+    if (winner == kNobody) {
       return gpus_free;
     }
-    std::size_t leader = 0;
-    for (std::size_t i = 1; i < contenders.size(); ++i) {
-      leader = beats(std::as_const(contenders[i]), std::as_const(contenders[leader])) ? i : leader;
-    }
-    const std::size_t winner = contenders[leader].sharer;
-    gpus_free -= contenders[leader].gpus;
-    ++sharers[winner].taken;
-    if (sharers[winner].can_grow()) {
-      contenders[leader] = contender(winner);
-    } else {
-      contenders.erase(contenders.begin() + static_cast<std::ptrdiff_t>(leader));
-    }
+    Contender& grown = contenders[winner];
+    gpus_free -= grown.gpus;
+    ++sharers[grown.sharer].taken;
+    grown = contender_of(sharers[grown.sharer], grown.sharer);
+    largest_block = std::max(largest_block, grown.gpus == Contender::kNoBlock ? 0 : grown.gpus);
+    start = gpus_free < largest_block ? 0 : winner;
   }
 }
 

@@ -1,6 +1,7 @@
 #include "rubato/policy/pair_sharing.h"
 
 #include <numeric>
+#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -27,16 +28,26 @@ ScalingCurve random_concave_curve(Random& random, int workers_max) {
   return ScalingCurve(std::move(points));
 }
 
-std::vector<Sharer> random_sharers(Random& random, int count) {
-  std::vector<Sharer> sharers;
+/// Sharers and the steps they borrow.
+struct Group {
+  std::vector<std::vector<ScalingPoint>> steps{};
+  std::vector<Sharer> sharers{};
+};
+
+Group random_group(Random& random, int count) {
+  Group group;
   for (int i = 0; i < count; ++i) {
     const int workers_max = static_cast<int>(random.integer(1, 24));
     const ScalingCurve curve = random_concave_curve(random, workers_max);
-    sharers.push_back(
-        Sharer{.steps = random.chance(0.5) ? packed_steps(curve, 64, 4) : usable_steps(curve, 64),
-               .work = random.uniform(1, 1000)});
+    const auto usable = usable_steps(curve, 64);
+    group.steps.push_back(random.chance(0.5)
+                              ? packed_steps(curve, 64, 4)
+                              : std::vector<ScalingPoint>(usable.begin(), usable.end()));
   }
-  return sharers;
+  for (const auto& steps : group.steps) {
+    group.sharers.push_back(Sharer{.steps = steps, .work = random.uniform(1, 1000)});
+  }
+  return group;
 }
 
 std::vector<int> workers_of(const std::vector<Sharer>& sharers) {
@@ -73,8 +84,9 @@ TEST(PairSharing, GivesTheShorterOfTwoLikeJobsTheOddGpu) {
 }
 
 TEST(PairSharing, SkipsABlockThatDoesNotFit) {
-  std::vector<Sharer> sharers = {{.steps = {{4, 4}, {8, 8}}, .work = 1},
-                                 {.steps = {{1, 1}, {2, 1.1}}, .work = 100}};
+  const std::vector<ScalingPoint> wide = {{4, 4}, {8, 8}};
+  const std::vector<ScalingPoint> narrow = {{1, 1}, {2, 1.1}};
+  std::vector<Sharer> sharers = {{.steps = wide, .work = 1}, {.steps = narrow, .work = 100}};
 
   const int left = share_by_pairs(sharers, 7, by_length);
 
@@ -83,18 +95,22 @@ TEST(PairSharing, SkipsABlockThatDoesNotFit) {
 }
 
 TEST(PairSharing, LeavesOverWhatNobodyCanUse) {
-  std::vector<Sharer> sharers = {{.steps = {{1, 1}}, .work = 5}, {.steps = {}, .work = 5}};
+  const std::vector<ScalingPoint> steps = {{1, 1}};
+  std::vector<Sharer> sharers = {{.steps = steps, .work = 5}, {.work = 5}};
 
   EXPECT_EQ(share_by_pairs(sharers, 3, by_length), 2);
   EXPECT_EQ(share_by_pairs({}, 3, by_length), 3);
 }
 
 TEST(PairSharing, DependsOnTheOrderOnlyInACircle) {
-  const auto job = [](double work, double gain) {
-    return Sharer{.steps = {{1, 1}, {2, 1 + gain}}, .work = work, .taken = 1};
+  const std::vector<ScalingPoint> x = {{1, 1}, {2, 1.4}};
+  const std::vector<ScalingPoint> y = {{1, 1}, {2, 1.6}};
+  const std::vector<ScalingPoint> z = {{1, 1}, {2, 1.8}};
+  const auto job = [](const std::vector<ScalingPoint>& steps, double work) {
+    return Sharer{.steps = steps, .work = work, .taken = 1};
   };
-  std::vector<Sharer> forward = {job(1, 0.4), job(2, 0.6), job(3, 0.8)};
-  std::vector<Sharer> backward = {job(3, 0.8), job(2, 0.6), job(1, 0.4)};
+  std::vector<Sharer> forward = {job(x, 1), job(y, 2), job(z, 3)};
+  std::vector<Sharer> backward = {job(z, 3), job(y, 2), job(x, 1)};
 
   share_by_pairs(forward, 1, by_length);
   share_by_pairs(backward, 1, by_length);
@@ -110,7 +126,8 @@ TEST(PairSharing, TheFastPathEqualsTheSlowOneOnRandomConcaveJobs) {
   Random random(3);
   int overloaded = 0;
   for (int i = 0; i < 700; ++i) {
-    const auto sharers = random_sharers(random, static_cast<int>(random.integer(1, 20)));
+    const Group group = random_group(random, static_cast<int>(random.integer(1, 20)));
+    const std::vector<Sharer>& sharers = group.sharers;
     const int gpus = static_cast<int>(random.integer(1, 40));
     overloaded += static_cast<int>(sharers.size()) >= gpus ? 1 : 0;
 
@@ -119,10 +136,40 @@ TEST(PairSharing, TheFastPathEqualsTheSlowOneOnRandomConcaveJobs) {
   EXPECT_GT(overloaded, 50);
 }
 
+// The scan as the paper has it, always from the first job on.
+std::vector<int> by_whole_scans(std::vector<Sharer> sharers, int gpus) {
+  while (true) {
+    std::optional<std::size_t> leader;
+    for (std::size_t i = 0; i < sharers.size(); ++i) {
+      if (sharers[i].can_grow() && sharers[i].next_gpus() <= gpus &&
+          (!leader ||
+           by_length(contender_of(sharers[i], i), contender_of(sharers[*leader], *leader)))) {
+        leader = i;
+      }
+    }
+    if (!leader) {
+      return workers_of(sharers);
+    }
+    gpus -= sharers[*leader].next_gpus();
+    ++sharers[*leader].taken;
+  }
+}
+
+TEST(PairSharing, EqualsWholeScansOnRandomJobs) {
+  Random random(5);
+  for (int i = 0; i < 700; ++i) {
+    const Group group = random_group(random, static_cast<int>(random.integer(1, 20)));
+    const int gpus = static_cast<int>(random.integer(1, 80));
+
+    ASSERT_EQ(slow_path(group.sharers, gpus), by_whole_scans(group.sharers, gpus)) << i;
+  }
+}
+
 TEST(PairSharing, KeepsItsLimitsOnTenThousandRandomJobs) {
   Random random(4);
   for (int i = 0; i < 500; ++i) {
-    const auto sharers = random_sharers(random, 20);
+    const Group group = random_group(random, 20);
+    const std::vector<Sharer>& sharers = group.sharers;
     const int gpus = static_cast<int>(random.integer(1, 200));
 
     const std::vector<int> workers = fast_path(sharers, gpus);

@@ -1,6 +1,7 @@
 // The jobs of one pool as sharers of its GPUs.
 #pragma once
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace rubato {
 struct PoolSharers {
   std::vector<Seat*> seats{};
   std::vector<Sharer> sharers{};
+  std::map<SpeedId, std::vector<ScalingPoint>> packed{};  // Borrowed by the sharers of that kind.
 
   /// Writes what the sharers have taken into the seats.
   void seat_all() const;

@@ -1,6 +1,7 @@
 // The worker counts through which an elastic job may grow.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "rubato/core/scaling_curve.h"
@@ -12,8 +13,8 @@ namespace rubato {
   return workers % gpus_per_node == 0 || gpus_per_node % workers == 0;
 }
 
-/// All points of the curve with at most `gpus_max` workers.
-[[nodiscard]] std::vector<ScalingPoint> usable_steps(const ScalingCurve& curve, int gpus_max);
+/// All points of the curve with at most `gpus_max` workers; a part of the curve itself.
+[[nodiscard]] std::span<const ScalingPoint> usable_steps(const ScalingCurve& curve, int gpus_max);
 
 /// Of these the factors and multiples of a node's GPUs; all of them if none is.
 [[nodiscard]] std::vector<ScalingPoint> packed_steps(const ScalingCurve& curve, int gpus_max,
