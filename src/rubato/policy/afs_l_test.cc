@@ -80,6 +80,18 @@ TEST(AfsL, SharesAgainWhenAJobEnds) {
   EXPECT_EQ(scene.share(2), 4);
 }
 
+TEST(AfsL, ReordersAfterAMeasurement) {
+  Scene scene(afs_l, {.cluster = "1x1"});
+  scene.submit({linear_job(1, 0, 1, 10), linear_job(2, 1, 1, 12)});
+
+  scene.run_until(2);
+  scene.measure(1, 0.5);  // 8 steps left take 16 s.
+  scene.run();
+
+  EXPECT_EQ(scene.finish(2), 14);
+  EXPECT_EQ(scene.finish(1), 30);
+}
+
 TEST(AfsL, RefusesWhatCanRunNowhere) {
   Scene scene(afs_l, {.cluster = "1x4"});
   Job wide = linear_job(1, 0, 8, 10);

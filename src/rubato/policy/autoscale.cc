@@ -17,7 +17,7 @@ struct Memory {
   int wanted = 0;                 // Workers it last decided on; zero before its first start.
   bool rests = false;             // It has settled and need not be asked.
   double counted = 0;             // Steps done up to which `steps` are counted.
-  double decided = 0;             // Steps done when it last decided.
+  double decided = 0;             // Steps done when it last decided or changed.
   std::map<int, double> steps{};  // Done at each count visited.
 };
 
@@ -76,17 +76,10 @@ class Autoscale final : public RoundPolicy {
 
   void leaves(JobId job) override { memories_.erase(job); }
 
-  bool measured(const JobState& job) override {
-    const auto found = memories_.find(job.id());
-    if (found != memories_.end()) {
-      found->second.rests = false;
-    }
-    return true;
-  }
-
   [[nodiscard]] Instant next_change(const View& /*view*/) const override { return next_; }
 
   void append_state(std::string& state) const override {
+    append_line(state, "next", {next_.time_since_epoch().count()});
     for (const auto& [job, memory] : memories_) {
       append_line(
           state, "job",
@@ -100,7 +93,9 @@ class Autoscale final : public RoundPolicy {
 
   Status restore(const SavedLine& line) override {
     const std::vector<std::int64_t>& numbers = line.numbers;
-    if (line.word == "job" && numbers.size() == 6) {
+    if (line.word == "next" && numbers.size() == 1) {
+      next_ = Instant{Duration{numbers[0]}};
+    } else if (line.word == "job" && numbers.size() == 6) {
       memories_[JobId{static_cast<std::uint64_t>(numbers[0])}] =
           Memory{.pool = PoolId{static_cast<std::uint64_t>(numbers[1])},
                  .wanted = static_cast<int>(numbers[2]),
@@ -186,17 +181,12 @@ class Autoscale final : public RoundPolicy {
       const int asked = rung_within(ladder, job.job.requested);
       memory = Memory{.pool = pool, .wanted = std::max(asked, ladder.front())};
     }
-    const int workers = rung_within(ladder, std::min(memory.wanted, free));
-    if (workers > 0) {
-      memory.counted = job.progress.at(view.now);
-      memory.decided = memory.counted;
-    }
-    return workers;
+    memory.decided = job.progress.at(view.now);
+    return rung_within(ladder, std::min(memory.wanted, free));
   }
 
   // In order of arrival, as far as there is room and nobody waits for it.
-  void grow(std::span<Seat> seats, std::vector<int>& free,
-            const std::vector<bool>& someone_waits) const {
+  void grow(std::span<Seat> seats, std::vector<int>& free, const std::vector<bool>& someone_waits) {
     for (Seat& seat : seats) {
       const auto memory = memories_.find(seat.job->id());
       if (seat.job->share == 0 || memory == memories_.end() || someone_waits[seat.pool.value]) {
@@ -206,6 +196,7 @@ class Autoscale final : public RoundPolicy {
       if (more > 0 && more <= free[seat.pool.value]) {
         free[seat.pool.value] -= more;
         seat.workers += more;
+        memory->second.decided = memory->second.counted;
       }
     }
   }
@@ -233,7 +224,7 @@ class Autoscale final : public RoundPolicy {
 
   AutoscaleOptions options_;
   std::map<JobId, Memory> memories_;
-  Instant next_ = kNever;  // Of the round just held: every event after it calls for another.
+  Instant next_ = kNever;  // The first decision after the last round.
 };
 
 // The first of these that is an error; null if none is.

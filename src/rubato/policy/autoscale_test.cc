@@ -127,17 +127,30 @@ TEST(Autoscale, TakesUpItsSizeAfterAFault) {
   EXPECT_EQ(scene.share(1), 3);
 }
 
-TEST(Autoscale, LooksAgainWhenItsSpeedChanges) {
-  Scene scene(with(""), {.cluster = "2x4", .speeds = knee_speeds(8)});
-  scene.submit(model_job(1, 0, "knee", 1e6));
-  scene.run_until(5000);
-  const int rounds = scene.rounds();
+TEST(Autoscale, KeepsItsAppointmentAfterAReport) {
+  Scene scene(with("every=100"), {.cluster = "1x2"});
+  scene.submit(linear_job(1, 0, 1, 1e6));
 
-  scene.measure(1, 0.5);
-  scene.run_until(6000);
+  scene.run_until(50);
+  scene.measure(1, 1.0);
+  scene.run_until(99);
+  EXPECT_EQ(scene.share(1), 1);
+  scene.run_until(101);
 
-  EXPECT_GT(scene.rounds(), rounds);
-  EXPECT_EQ(scene.share(1), 3);
+  EXPECT_EQ(scene.share(1), 2);
+}
+
+TEST(Autoscale, DecidesNothingBeforeItHasWhatItAskedFor) {
+  Scene scene(with("every=10"), {.cluster = "1x8"});
+  Job rigid = linear_job(1, 0, 5, 100);
+  rigid.workers.listed = {5};
+  scene.submit({rigid, linear_job(2, 10, 5, 1000)});
+
+  scene.run_until(99);
+  EXPECT_EQ(scene.share(2), 3);
+  scene.run_until(100.5);
+
+  EXPECT_EQ(scene.share(2), 5);
 }
 
 TEST(Autoscale, ContinuesFromASavedStateAndThroughTheLossOfANode) {

@@ -53,6 +53,18 @@ TEST(Drf, FollowsWhatTenantsAreEntitledTo) {
   EXPECT_EQ(held(scene, "b"), 2);
 }
 
+TEST(Drf, WeighsAnUnknownTenantLikeTheLeastEntitled) {
+  Scene scene(drf, {.cluster = "2x4", .tenants = {{"a", 0.6}, {"c", 0.2}}});
+  for (std::uint64_t id = 1; id <= 16; ++id) {
+    scene.submit(job_of(id % 2 == 0 ? "a" : "b", linear_job(id, 0, 1, 100)));
+  }
+
+  scene.run_until(1);
+
+  EXPECT_EQ(held(scene, "a"), 6);
+  EXPECT_EQ(held(scene, "b"), 2);
+}
+
 TEST(Drf, SkipsWhatDoesNotFitUnlessStrict) {
   for (const bool strict : {false, true}) {
     Scene scene(with(strict ? "strict=on" : "strict=off"), {.cluster = "1x4"});

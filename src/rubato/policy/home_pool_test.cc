@@ -44,6 +44,17 @@ TEST(HomePool, StaysTheSameWhileAJobRuns) {
   EXPECT_EQ(scene.jobs().at(JobId{3}).pool(), PoolId{0});
 }
 
+TEST(HomePool, LeavesRoomToThoseWhoRun) {
+  Scene scene(max_min,
+              {.cluster = "1x4:x+1x4:y", .speeds = joined(mixed_speeds("x"), mixed_speeds("y"))});
+  scene.submit({model_job(1, 0, "flat", 900), model_job(2, 1, "flat", 900)});
+
+  scene.run_until(2);
+
+  EXPECT_EQ(scene.jobs().at(JobId{1}).pool(), PoolId{0});
+  EXPECT_EQ(scene.jobs().at(JobId{2}).pool(), PoolId{1});
+}
+
 TEST(HomePool, AvoidsAPoolThatIsDownAndOneThatDoesNotKnowTheJob) {
   Scene scene(max_min, {.cluster = "1x4:slow+1x4:fast+1x8:other", .speeds = fast_and_slow()});
   scene.set_node(NodeId{1}, false);
