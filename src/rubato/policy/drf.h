@@ -3,7 +3,7 @@
 // Ghodsi et al., NSDI'11, algorithm 1 (dominant_share.h). Users are tenants, weights the shares
 // they are entitled to (all equal if none are given; a tenant without one weighs as little as the
 // least entitled). Resources are the GPUs of each pool; a task is a tenant's next job, by arrival,
-// on the GPUs it asked for (gang.h).
+// on the GPUs it asked for (gang.h), in the pool where it runs or in the first with room.
 //
 // Differences: (1) our jobs are not alike, so a tenant whose next job does not fit may try a later
 // one, unless `strict=on`, which ends the round there, as the paper's algorithm does; (2) at each

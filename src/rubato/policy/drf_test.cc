@@ -116,6 +116,24 @@ TEST(Drf, MeasuresATenantByThePoolItUsesMost) {
   EXPECT_EQ(scene.share(9), 0);
 }
 
+TEST(Drf, UsesEveryPoolAndMovesNobodyForNothing) {
+  Scene scene(drf,
+              {.cluster = "1x2:x+1x2:y", .speeds = joined(mixed_speeds("x"), mixed_speeds("y"))});
+  Job wide = model_job(3, 5, "flat", 1000);
+  wide.requested = 2;
+  scene.submit({model_job(1, 0, "flat", 1000), model_job(2, 1, "flat", 1000), wide});
+
+  scene.run_until(6);
+  EXPECT_EQ(scene.jobs().at(JobId{2}).pool(), PoolId{0});
+  EXPECT_EQ(scene.jobs().at(JobId{3}).pool(), PoolId{1});
+  scene.set_node(NodeId{1}, false);
+  scene.set_node(NodeId{1}, true);
+  scene.run_until(7);
+
+  EXPECT_EQ(scene.share(3), 2);
+  EXPECT_EQ(scene.starts(), 4);  // Three jobs, and the third again after its node was lost.
+}
+
 TEST(Drf, ContinuesFromASavedStateAndThroughTheLossOfANode) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     ASSERT_TRUE(reloads_exactly(drf, seed)) << "seed " << seed;
