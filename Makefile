@@ -40,6 +40,8 @@ bench: configure ## Measure the engine; numbers go to build/bench/engine.json
 
 experiments: build ## Reproduce published figures beside the published values
 	experiments/elasticflow/run.sh
+	experiments/afs/run.sh
+	experiments/elasticdl/run.sh
 
 docs: configure ## Write the documents that are made from the program
 	@cmake --build --preset release -j $(JOBS) --target rubato

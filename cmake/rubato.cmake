@@ -191,9 +191,15 @@ function(rubato_checks)
                                    "${PROJECT_SOURCE_DIR}")
   add_test(NAME check_tools COMMAND Python3::Interpreter -B -m unittest discover -s "${tools}" -p
                                     "test_*.py")
-  add_test(NAME check_experiments
-           COMMAND Python3::Interpreter -B -m unittest discover -s
-                   "${PROJECT_SOURCE_DIR}/experiments/elasticflow" -p "test_*.py")
-  set_tests_properties(check_layers check_tidy check_tools check_experiments
-                       PROPERTIES LABELS check TIMEOUT 60)
+  set(checks check_layers check_tidy check_tools)
+  # One process each: the experiments' modules have the same names.
+  file(GLOB tests CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/experiments/*/test_*.py")
+  foreach(test IN LISTS tests)
+    get_filename_component(folder "${test}" DIRECTORY)
+    get_filename_component(name "${folder}" NAME)
+    add_test(NAME check_experiments_${name} COMMAND Python3::Interpreter -B -m unittest discover -s
+                                                    "${folder}" -p "test_*.py")
+    list(APPEND checks check_experiments_${name})
+  endforeach()
+  set_tests_properties(${checks} PROPERTIES LABELS check TIMEOUT 60)
 endfunction()

@@ -6,7 +6,8 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from settings import BadConfig, Figure
+from bad_config import BadConfig
+from settings import Figure
 
 # Which of our policies stands for which system of the paper.
 SYSTEM_OF = {

@@ -6,26 +6,22 @@ Exit code: 0, 1 if a bar is missed or a simulation failed, 2 if nothing could be
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
-import os
-import platform
-import subprocess
 import sys
 from pathlib import Path
 
+from bad_config import BadConfig
 from campaign import Place, Results, find_data, run_ablation, run_figure
 from child import ChildFailed
 from expectation import load_expected
+from record import is_program, markdown_of, origin, readme_is_current
 from reference import References, load_measured, load_published, with_gains
 from sections import ablation_table, expected_table, fidelity_table, figure_table, speed_table
 from sensitivity import sensitivity_table
-from settings import Ablation, BadConfig, Figure, load_ablation, load_figures
-from tables import Table, as_html, as_markdown, as_text
+from settings import Ablation, Figure, load_ablation, load_figures
+from tables import Table, as_html, as_text
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-MARKS = ("<!-- begin tables -->", "<!-- end tables -->")
 
 
 def arguments_of(words: list[str]) -> argparse.Namespace:
@@ -40,17 +36,9 @@ def arguments_of(words: list[str]) -> argparse.Namespace:
 
 def provenance(place: Place) -> list[str]:
     """Commit and machine, for the result to name."""
-    words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
-    try:
-        found = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
-        commit = found.stdout.strip() or "unknown"
-    except (OSError, subprocess.SubprocessError):
-        commit = "unknown"
-    binary = hashlib.sha256(place.binary.read_bytes()).hexdigest()[:12]
-    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     return [
         "command: experiments/elasticflow/run.sh (every simulation's own command is in the JSON)",
-        f"commit: {commit}; binary sha256: {binary}; machine: {machine}",
+        origin(place.binary),
         "seed 0; one run each, deterministic",
         f"data: {place.data}" if place.data else "data: none",
     ]
@@ -97,13 +85,6 @@ def as_json(place: Place, results: Results, expected: Table, tables: list[Table]
     return json.dumps(document, indent=1) + "\n"
 
 
-def readme_is_current(readme: Path, markdown: str) -> bool:
-    """Whether the tables in the README are the ones just made."""
-    text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
-    start, end = (text.find(word) for word in MARKS)
-    return start >= 0 and text[start + len(MARKS[0]) : end].strip() == markdown.strip()
-
-
 def measure(place: Place, figures: list[Figure], ablation: Ablation) -> Results:
     """All simulations."""
     results = Results()
@@ -144,7 +125,7 @@ def report(place: Place, figures: list[Figure], ablation: Ablation, results: Res
     print("\n".join(preface))
     for table in tables:
         print("\n" + as_text(table))
-    markdown = "\n\n".join(as_markdown(table) for table in stable) + "\n"
+    markdown = markdown_of(stable)
     output = place.output
     (output / "elasticflow.md").write_text(markdown, encoding="utf-8")
     page = as_html(tables, "ElasticFlow, reproduced", preface)
@@ -164,7 +145,7 @@ def report(place: Place, figures: list[Figure], ablation: Ablation, results: Res
 def main(words: list[str]) -> int:
     """Paths are relative to the folder one is in; run.sh goes to the top of the repository."""
     arguments = arguments_of(words)
-    if not os.access(arguments.binary, os.X_OK) or not arguments.binary.is_file():
+    if not is_program(arguments.binary):
         print(f"{arguments.binary}: no such program; build it first: make build", file=sys.stderr)
         return 2
     try:

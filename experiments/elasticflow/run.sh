@@ -3,4 +3,4 @@
 # Output: text here; JSON, HTML and Markdown in build/experiments/. Fails if a bar is missed.
 set -eu
 cd "$(dirname "$0")/../.."
-exec python3 -B experiments/elasticflow/run.py "$@"
+PYTHONPATH=experiments/harness exec python3 -B experiments/elasticflow/run.py "$@"

@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bad_config import BadConfig
+
 POLICIES = ("elasticflow", "elasticflow-artifact", "edf", "edf-ac", "tiresias")
 # elasticflow-artifact is left out: its point is the artifact's own accounting.
 PHYSICAL_POLICIES = ("elasticflow", "edf", "edf-ac", "tiresias")
 METRICS = ("dsr", "ce", "makespan_h", "jct_h", "be_jct_h", "be_gain")
 OVERHEADS = ("artifact", "physical", "none")
-
-
-class BadConfig(Exception):
-    """A file of this folder says something that cannot be meant."""
 
 
 @dataclass(frozen=True)

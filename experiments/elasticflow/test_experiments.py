@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / "harness")]
 
 import campaign  # noqa: E402
 import child  # noqa: E402
@@ -21,6 +21,7 @@ import run  # noqa: E402
 import sensitivity  # noqa: E402
 import settings  # noqa: E402
 import tables  # noqa: E402
+from bad_config import BadConfig  # noqa: E402
 
 # Obeys both verbs: writes a trace where it is told to, prints one result row.
 OBEDIENT = """
@@ -107,14 +108,14 @@ class ConfigTest(Scratch):
             "folder": self.GOOD + self.RUN.replace("a.csv", "../a.csv") + "slot = 60\n",
         }
         for name, text in cases.items():
-            with self.subTest(name), self.assertRaisesRegex(settings.BadConfig, "f.toml"):
+            with self.subTest(name), self.assertRaisesRegex(BadConfig, "f.toml"):
                 settings.load_figure(self.file("f.toml", text))
 
     def test_two_runs_of_one_name_are_refused(self) -> None:
         for name in ("f.toml", "g.toml"):
             self.file(name, self.GOOD + self.RUN + "slot = 60\n")
 
-        with self.assertRaisesRegex(settings.BadConfig, "two runs"):
+        with self.assertRaisesRegex(BadConfig, "two runs"):
             settings.load_figures(self.folder)
 
 
@@ -146,7 +147,7 @@ class ExpectationTest(Scratch):
     def test_a_wrong_row_is_named_by_its_line(self) -> None:
         head = "run,policy,accounting,metric,relation,value,tolerance,source,trials\n"
         for row in ("a,b,c,d,near,x,0,s,1", "a,b,c,d,about,1,0,s,1", "a,b,c,d,near,1,-1,s,1", "a"):
-            with self.subTest(row), self.assertRaisesRegex(settings.BadConfig, "e.csv:2"):
+            with self.subTest(row), self.assertRaisesRegex(BadConfig, "e.csv:2"):
                 expectation.load_expected(self.file("e.csv", head + row + "\n"))
 
 

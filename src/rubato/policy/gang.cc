@@ -37,6 +37,15 @@ std::optional<Gang> gang_of(const JobState& job, const View& view) {
               .workers = accepted_count(job.job, view.curve(job, pool->id), wanted)};
 }
 
+std::optional<Gang> gang_in(const Pool& pool, const JobState& job, const View& view) {
+  const ScalingCurve& curve = view.curve(job, pool.id);
+  if (curve.empty() || job.job.requested > pool.gpus) {
+    return std::nullopt;
+  }
+  return Gang{.pool = pool.id,
+              .workers = accepted_count(job.job, curve, std::max(job.job.requested, 1))};
+}
+
 Reason why_unrunnable(const JobState& job, const View& view) {
   int widest = 0;
   for (const Pool& pool : view.topology.pools()) {

@@ -33,6 +33,7 @@ struct SceneOptions {
   Accounting accounting = Accounting::None;
   std::vector<SpeedRow> speeds = linear_speeds();
   bool reloads = false;  // Before each call the policy is saved, made anew and loaded.
+  std::vector<TenantShare> tenants{};
 };
 
 /// Deterministic; times in and out are seconds.
@@ -96,6 +97,7 @@ class Scene {
   Duration slot_{};
   ResizeCost costs_;
   std::vector<int> capacity_;
+  std::vector<TenantShare> tenants_;
   JobTable jobs_;
   Random random_{1};
   Instant now_{};

@@ -50,7 +50,8 @@ Scene::Scene(Make make, SceneOptions options)
       topology_(Topology::parse(options.cluster).value()),
       speeds_(std::move(options.speeds), topology_),
       slot_(from_seconds(options.slot_seconds)),
-      costs_(options.accounting, topology_.gpus(), slot_) {
+      costs_(options.accounting, topology_.gpus(), slot_),
+      tenants_(std::move(options.tenants)) {
   for (const Pool& pool : topology_.pools()) {
     capacity_.push_back(pool.gpus);
   }
@@ -107,7 +108,8 @@ View Scene::view() {
               .speeds = speeds_,
               .costs = costs_,
               .slot = slot_,
-              .random = random_};
+              .random = random_,
+              .tenants = tenants_};
 }
 
 void Scene::run_until(Instant end) {

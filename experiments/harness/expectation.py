@@ -6,7 +6,7 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from settings import BadConfig
+from bad_config import BadConfig
 
 RELATIONS = ("near", "at least", "at most")
 # Numbers are printed and expected with at most four digits; below that, equal is equal.
