@@ -1,0 +1,216 @@
+#include "rubato/solve/linear_program.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <coin/CbcHeuristic.hpp>
+#include <coin/CbcModel.hpp>
+#include <coin/CglGomory.hpp>
+#include <coin/CglKnapsackCover.hpp>
+#include <coin/CglMixedIntegerRounding2.hpp>
+#include <coin/ClpFactorization.hpp>
+#include <coin/ClpSimplex.hpp>
+#include <coin/CoinError.hpp>
+#include <coin/CoinPackedMatrix.hpp>
+#include <coin/OsiClpSolverInterface.hpp>
+
+#include "rubato/base/check.h"
+
+namespace rubato {
+namespace {
+
+// How far a value may be from a whole number and still count as one.
+constexpr double kWholeTolerance = 1e-6;
+
+// Cuts pay at the root and seldom below it.
+constexpr int kCutsAtRootOnly = -99;
+
+// The program in the form CLP and CBC read.
+struct Columns {
+  std::vector<double> lower;
+  std::vector<double> upper;
+  std::vector<double> worth;
+  std::vector<double> row_lower;
+  std::vector<double> row_upper;
+  CoinPackedMatrix matrix;
+};
+
+CoinPackedMatrix matrix_of(const LinearProgram& program) {
+  std::vector<int> rows;
+  std::vector<int> columns;
+  std::vector<double> factors;
+  for (std::size_t row = 0; row < program.rows().size(); ++row) {
+    for (const Term& term : program.terms(row)) {
+      rows.push_back(static_cast<int>(row));
+      columns.push_back(static_cast<int>(term.variable));
+      factors.push_back(term.factor);
+    }
+  }
+  CoinPackedMatrix matrix(/*colordered=*/true, rows.data(), columns.data(), factors.data(),
+                          static_cast<CoinBigIndex>(factors.size()));
+  matrix.setDimensions(static_cast<int>(program.rows().size()),
+                       static_cast<int>(program.variables().size()));
+  return matrix;
+}
+
+Columns columns_of(const LinearProgram& program) {
+  Columns columns;
+  const double sign = program.goal() == Goal::Maximise ? -1 : 1;
+  for (const Variable& variable : program.variables()) {
+    RUBATO_CHECK(!std::isnan(variable.lower) && !std::isnan(variable.upper) &&
+                 std::isfinite(variable.worth));
+    columns.lower.push_back(std::max(variable.lower, -COIN_DBL_MAX));
+    columns.upper.push_back(std::min(variable.upper, COIN_DBL_MAX));
+    columns.worth.push_back(sign * variable.worth);
+  }
+  for (const LinearProgram::Row& row : program.rows()) {
+    columns.row_lower.push_back(row.relation == Relation::AtMost ? -COIN_DBL_MAX : row.bound);
+    columns.row_upper.push_back(row.relation == Relation::AtLeast ? COIN_DBL_MAX : row.bound);
+  }
+  columns.matrix = matrix_of(program);
+  return columns;
+}
+
+// A solver loaded with the program's linear relaxation, silent.
+void load(ClpSimplex& simplex, const LinearProgram& program) {
+  const Columns columns = columns_of(program);
+  simplex.setLogLevel(0);
+  simplex.loadProblem(columns.matrix, columns.lower.data(), columns.upper.data(),
+                      columns.worth.data(), columns.row_lower.data(), columns.row_upper.data());
+  // Dense parts would be factored by BLAS, whose sums differ from machine to machine.
+  simplex.factorization()->setDenseThreshold(0);
+}
+
+// The values, whole variables rounded, and what they are worth.
+Solution with_values(const LinearProgram& program, SolveStatus status, const double* values) {
+  Solution solution{.status = status};
+  for (std::size_t i = 0; i < program.variables().size(); ++i) {
+    const Variable& variable = program.variables()[i];
+    const double value = variable.is_whole ? std::round(values[i]) : values[i];
+    solution.values.push_back(std::clamp(value, variable.lower, variable.upper));
+    solution.objective += variable.worth * solution.values.back();
+  }
+  return solution;
+}
+
+// A program without variables keeps its rows or does not; solvers dislike being asked.
+Solution solve_empty(const LinearProgram& program) {
+  const bool is_kept = std::ranges::all_of(program.rows(), [](const LinearProgram::Row& row) {
+    return row.relation == Relation::AtMost    ? row.bound >= 0
+           : row.relation == Relation::AtLeast ? row.bound <= 0
+                                               : row.bound == 0;
+  });
+  return Solution{.status = is_kept ? SolveStatus::Optimal : SolveStatus::Infeasible};
+}
+
+Solution solve_linear(const LinearProgram& program, const SolveLimits& limits) {
+  ClpSimplex simplex;
+  load(simplex, program);
+  simplex.setMaximumIterations(limits.iterations_max);
+  if (limits.wall_seconds_max > 0) {
+    simplex.setMaximumWallSeconds(limits.wall_seconds_max);
+  }
+  simplex.dual();
+  if (simplex.status() == 0) {
+    return with_values(program, SolveStatus::Optimal, simplex.primalColumnSolution());
+  }
+  if (simplex.status() == 1) {
+    return Solution{.status = SolveStatus::Infeasible};
+  }
+  // Dual infeasible: unbounded if any values keep the rows at all, which a zero objective tells.
+  if (simplex.status() == 2) {
+    const std::vector<double> nothing(program.variables().size(), 0.0);
+    std::ranges::copy(nothing, simplex.objective());
+    simplex.primal();
+    return Solution{.status = simplex.status() == 0   ? SolveStatus::Unbounded
+                              : simplex.status() == 1 ? SolveStatus::Infeasible
+                                                      : SolveStatus::Failed};
+  }
+  return Solution{.status = SolveStatus::Failed};
+}
+
+// Limits of work, and the cuts and the heuristic that pay on packing problems.
+void configure(CbcModel& model, const SolveLimits& limits) {
+  model.setLogLevel(0);
+  model.solver()->setHintParam(OsiDoReducePrint, true, OsiHintTry);
+  model.setMaximumNodes(limits.nodes_max);
+  model.setMaximumNumberIterations(limits.iterations_max);
+  model.setAllowableFractionGap(limits.gap);
+  model.setIntegerTolerance(kWholeTolerance);
+  if (limits.wall_seconds_max > 0) {
+    model.setUseElapsedTime(true);
+    model.setMaximumSeconds(limits.wall_seconds_max);
+  }
+  CglKnapsackCover covers;
+  CglGomory gomory;
+  CglMixedIntegerRounding2 rounding;
+  model.addCutGenerator(&covers, kCutsAtRootOnly, "covers");
+  model.addCutGenerator(&gomory, kCutsAtRootOnly, "gomory");
+  model.addCutGenerator(&rounding, kCutsAtRootOnly, "rounding");
+  CbcRounding round(model);
+  model.addHeuristic(&round);
+}
+
+Solution solve_whole(const LinearProgram& program, const SolveLimits& limits) {
+  // The relaxation tells apart what branch and bound calls infeasible.
+  const Solution relaxed = solve_linear(program, limits);
+  if (relaxed.status != SolveStatus::Optimal) {
+    return relaxed;
+  }
+  ClpSimplex simplex;
+  load(simplex, program);
+  OsiClpSolverInterface solver(&simplex);
+  for (std::size_t i = 0; i < program.variables().size(); ++i) {
+    if (program.variables()[i].is_whole) {
+      solver.setInteger(static_cast<int>(i));
+    }
+  }
+  CbcModel model(solver);
+  configure(model, limits);
+  model.initialSolve();
+  model.branchAndBound();
+  const double* values = model.bestSolution();
+  if (values == nullptr) {
+    return Solution{.status =
+                        model.isProvenInfeasible() ? SolveStatus::Infeasible : SolveStatus::Failed};
+  }
+  return with_values(
+      program, model.isProvenOptimal() ? SolveStatus::Optimal : SolveStatus::Feasible, values);
+}
+
+}  // namespace
+
+void LinearProgram::add_row(std::span<const Term> terms, Relation relation, double bound) {
+  RUBATO_CHECK(std::isfinite(bound));
+  rows_.push_back(Row{.first_term = terms_.size(), .relation = relation, .bound = bound});
+  for (const Term& term : terms) {
+    RUBATO_CHECK(term.variable < variables_.size() && std::isfinite(term.factor));
+    terms_.push_back(term);
+  }
+}
+
+std::span<const Term> LinearProgram::terms(std::size_t row) const {
+  const std::size_t first = rows_[row].first_term;
+  const std::size_t end = row + 1 < rows_.size() ? rows_[row + 1].first_term : terms_.size();
+  return std::span(terms_).subspan(first, end - first);
+}
+
+bool LinearProgram::has_whole_variables() const {
+  return std::ranges::any_of(variables_, &Variable::is_whole);
+}
+
+Solution solve(const LinearProgram& program, const SolveLimits& limits) {
+  if (program.variables().empty()) {
+    return solve_empty(program);
+  }
+  try {
+    return program.has_whole_variables() ? solve_whole(program, limits)
+                                         : solve_linear(program, limits);
+  } catch (const CoinError&) {
+    return Solution{.status = SolveStatus::Failed};
+  } catch (const std::exception&) {
+    return Solution{.status = SolveStatus::Failed};
+  }
+}
+
+}  // namespace rubato
