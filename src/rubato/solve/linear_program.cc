@@ -103,6 +103,23 @@ Solution solve_empty(const LinearProgram& program) {
   return Solution{.status = is_kept ? SolveStatus::Optimal : SolveStatus::Infeasible};
 }
 
+// Whether the rows hold where the simplex method starts: each variable at its bound nearest to 0.
+bool starts_feasible(const LinearProgram& program) {
+  for (std::size_t row = 0; row < program.rows().size(); ++row) {
+    double sum = 0;
+    for (const Term& term : program.terms(row)) {
+      const Variable& variable = program.variables()[term.variable];
+      sum += term.factor * (variable.lower > 0 ? variable.lower : std::min(variable.upper, 0.0));
+    }
+    const auto [first, relation, bound] = program.rows()[row];
+    if ((relation != Relation::AtMost && sum < bound) ||
+        (relation != Relation::AtLeast && sum > bound)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 Solution solve_linear(const LinearProgram& program, const SolveLimits& limits) {
   ClpSimplex simplex;
   load(simplex, program);
@@ -110,7 +127,11 @@ Solution solve_linear(const LinearProgram& program, const SolveLimits& limits) {
   if (limits.wall_seconds_max > 0) {
     simplex.setMaximumWallSeconds(limits.wall_seconds_max);
   }
-  simplex.dual();
+  if (starts_feasible(program)) {
+    simplex.primal();
+  } else {
+    simplex.dual();
+  }
   if (simplex.status() == 0) {
     return with_values(program, SolveStatus::Optimal, simplex.primalColumnSolution());
   }
