@@ -173,7 +173,7 @@ TEST(Chronus, APutOffDeadlineWithinToleranceIsPromised) {
 
 TEST(Chronus, GuaranteedJobsNeverMissWithExactDurations) {
   int promised = 0;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     const bool is_mixed = seed % 2 == 0;
     Scene scene(chronus(), {.cluster = is_mixed ? "1x8:a+1x4:b" : "2x4",
                             .slot_seconds = 60,
@@ -191,7 +191,7 @@ TEST(Chronus, GuaranteedJobsNeverMissWithExactDurations) {
       }
     }
   }
-  EXPECT_GT(promised, 300);
+  EXPECT_GT(promised, 100);
 }
 
 TEST(Chronus, GoesOnExactlyAfterAReloadAndThroughFaults) {

@@ -13,6 +13,9 @@ namespace {
 // Deadlines further away count as this far: four weeks of leases of twenty minutes.
 constexpr std::int64_t kHorizonMax = 2'016;
 
+// A new plan must be worth so much more than the old.
+constexpr double kBetterMin = 1e-3;
+
 using Entry = LeaseBook::Entry;
 
 int relative(std::int64_t lease, std::int64_t base) {
@@ -89,6 +92,35 @@ void trim(Leases& leases, int need, NextLease next) {
   if (extra > 0) {
     const auto from = next == NextLease::Spare ? leases.begin() : leases.end() - extra;
     leases.erase(from, from + extra);
+  }
+}
+
+// Moves leases of single jobs into the next lease or out of it, where there is room and no value is
+// lost. Often this is already the best plan, and no program need be solved.
+void shift_next_lease(std::span<const LeaseJob> jobs, NextLease next, std::vector<int> free,
+                      std::vector<Leases>& leases) {
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    take(leases[i], jobs[i].gpus, free);
+  }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    Leases& own = leases[i];
+    const bool uses_next = !own.empty() && own.front() == 0;
+    if (own.empty() || jobs[i].first > 0 || uses_next == (next == NextLease::Use)) {
+      continue;
+    }
+    const Leases before = own;
+    const double value = value_of(jobs[i], own);
+    take(own, -jobs[i].gpus, free);
+    if (next == NextLease::Use && free[0] >= jobs[i].gpus) {
+      own.pop_back();
+      own.insert(own.begin(), 0);
+    } else if (next == NextLease::Spare) {
+      LeaseJob later = jobs[i];
+      later.first = 1;
+      std::erase_if(later.options, [&](const LeaseOption& option) { return option.value < value; });
+      own = later.options.empty() ? own : latest_leases(later, free).value_or(own);
+    }
+    take(own, jobs[i].gpus, free);
   }
 }
 
@@ -301,22 +333,25 @@ void LeaseBook::improve_pool(PoolId pool, std::int64_t base, NextLease next, con
   }
   const Members rest(all.begin() + static_cast<std::ptrdiff_t>(jobs.size()), all.end());
   const int gpus = view.capacity[pool.value];
-  std::vector<int> free =
+  const std::vector<int> free =
       free_beside(rest, horizon_of(all, grid.start(base), base, grid), gpus, base, view);
   if (jobs.empty() || free.empty()) {
     return;
   }
   const double share = static_cast<double>(std::min(free[0], wanted)) / std::max(1, gpus);
   bound += next == NextLease::Use ? share : 0;
+  shift_next_lease(jobs, next, free, present);
   const double worth = lease_worth(jobs, present, gpus, next);
-  if (worth > bound - 1e-9) {
-    return;  // Nothing can be better.
-  }
-  const auto best = best_leases(jobs, free, gpus, next, options_.limits);
-  if (best && lease_worth(jobs, *best, gpus, next) > worth + 1e-9) {
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      set_future(all[i]->second, (*best)[i], base);
+  if (worth < bound - 1e-9) {
+    SolveLimits limits = options_.limits;
+    limits.better_than = worth + kBetterMin;
+    auto best = best_leases(jobs, free, gpus, next, limits);
+    if (best && lease_worth(jobs, *best, gpus, next) > worth + 1e-9) {
+      present = std::move(*best);
     }
+  }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    set_future(all[i]->second, present[i], base);
   }
 }
 

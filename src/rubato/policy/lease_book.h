@@ -25,7 +25,7 @@ struct LeaseBookOptions {
   double tolerance = 1;   // A deadline may be put off to this multiple of its distance.
   int jobs_max = 400;     // In one program, and for laying out all jobs anew.
   int cells_max = 1'500;  // Jobs times leases in one program.
-  SolveLimits limits{.nodes_max = 20, .iterations_max = 20'000, .gap = 1e-4};
+  SolveLimits limits{.nodes_max = 10, .iterations_max = 5'000, .gap = 1e-4};
 };
 
 /// Numbers of leases are absolute: number n begins at n lease lengths from time zero.

@@ -16,15 +16,6 @@ int last_end(const LeaseJob& job, std::size_t horizon) {
   return std::min(job.options.back().end, static_cast<int>(horizon));
 }
 
-double value_of(const LeaseJob& job, const Leases& leases) {
-  for (const LeaseOption& option : job.options) {
-    if (leases.empty() || leases.back() < option.end) {
-      return option.value;
-    }
-  }
-  return 0;
-}
-
 // What a variable of the first lease adds to the objective.
 double first_lease_worth(const LeaseJob& job, int capacity, NextLease next) {
   const double share = static_cast<double>(job.gpus) / std::max(1, capacity);
@@ -93,6 +84,15 @@ std::optional<Leases> latest_leases(const LeaseJob& job, std::span<const int> fr
   }
   std::ranges::reverse(leases);
   return leases;
+}
+
+double value_of(const LeaseJob& job, const Leases& leases) {
+  for (const LeaseOption& option : job.options) {
+    if (leases.empty() || leases.back() < option.end) {
+      return option.value;
+    }
+  }
+  return 0;
 }
 
 void take(const Leases& leases, int gpus, std::vector<int>& free) {

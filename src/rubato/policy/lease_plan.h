@@ -39,6 +39,9 @@ using Leases = std::vector<int>;  // Rising.
 /// The latest leases before the job's last end in which it fits; nothing if they are too few.
 [[nodiscard]] std::optional<Leases> latest_leases(const LeaseJob& job, std::span<const int> free);
 
+/// What the job is worth with these leases.
+[[nodiscard]] double value_of(const LeaseJob& job, const Leases& leases);
+
 /// Takes the job's GPUs from (or, with a negative number, gives them back to) the leases.
 void take(const Leases& leases, int gpus, std::vector<int>& free);
 
