@@ -15,6 +15,9 @@ namespace {
 constexpr std::array<double, 6> kBases = {0, 0.2, 0.4, 0.6, 0.8, 1};
 constexpr double kNoProgress = 1e-6;
 
+constexpr double kRounding = 1e-6;
+constexpr double kBetterMin = 1e-9;  // What an answer in whole numbers must add to be taken.
+
 double log_at(std::size_t base) { return std::log(std::max(kBases[base], kNoProgress)); }
 
 struct Chord {
@@ -131,15 +134,15 @@ std::vector<std::uint64_t> in_order(const std::vector<std::vector<bool>>& cells,
   return rows;
 }
 
-// Counts first, in the order of the jobs.
-LinearProgram program_of(std::span<const WindowJob> jobs, const Window& window) {
+// Counts first, in the order of the jobs; whole numbers, or the relaxation.
+LinearProgram program_of(std::span<const WindowJob> jobs, const Window& window, bool is_whole) {
   LinearProgram program(Goal::Maximise);
   std::vector<Term> use;
   for (const WindowJob& job : jobs) {
     const std::size_t count = program.add(
         {.lower = static_cast<double>(job.rounds_min),
          .upper = static_cast<double>(std::max(job.rounds_min, rounds_wanted(job, window))),
-         .is_whole = true});
+         .is_whole = is_whole});
     use.push_back({count, static_cast<double>(job.gpus)});
   }
   program.add_row(use, Relation::AtMost, static_cast<double>(window.gpus) * window.rounds);
@@ -153,6 +156,65 @@ LinearProgram program_of(std::span<const WindowJob> jobs, const Window& window) 
     }
   }
   return program;
+}
+
+// Whether the minima keep the rows of the program; if so, they are an answer themselves.
+bool minima_fit(std::span<const WindowJob> jobs, const Window& window) {
+  long total = 0;
+  int wide = 0;  // Rounds of jobs of which no two can run side by side.
+  for (const WindowJob& job : jobs) {
+    total += static_cast<long>(job.gpus) * job.rounds_min;
+    wide += 2 * job.gpus > window.gpus ? job.rounds_min : 0;
+  }
+  for (const WindowJob& job : jobs) {
+    int clique = job.rounds_min;
+    for (const WindowJob& other : jobs) {
+      const bool is_wide = 2 * other.gpus > window.gpus && 2 * job.gpus <= window.gpus;
+      clique += is_wide && other.gpus + job.gpus > window.gpus ? other.rounds_min : 0;
+    }
+    if (clique > window.rounds) {
+      return false;
+    }
+  }
+  return wide <= window.rounds && total <= static_cast<long>(window.gpus) * window.rounds;
+}
+
+std::vector<int> rounded_down(const Solution& solution, std::span<const WindowJob> jobs) {
+  std::vector<int> counts;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    counts.push_back(static_cast<int>(std::floor(solution.values[i] + kRounding)));
+  }
+  return counts;
+}
+
+// Rounds that are left go one by one to the job that gains most per GPU.
+std::vector<int> filled_up(std::vector<int> counts, std::span<const WindowJob> jobs,
+                           const Window& window) {
+  int left = window.gpus * window.rounds;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    left -= counts[i] * jobs[i].gpus;
+  }
+  std::priority_queue<std::tuple<double, std::size_t>> gains;
+  const auto push = [&](std::size_t i) {
+    if (counts[i] < rounds_wanted(jobs[i], window)) {
+      const double now = log_progress(progress_after(jobs[i], window, counts[i]));
+      const double then = log_progress(progress_after(jobs[i], window, counts[i] + 1));
+      gains.emplace(jobs[i].weight * (then - now) / jobs[i].gpus, i);
+    }
+  };
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    push(i);
+  }
+  while (!gains.empty()) {
+    const std::size_t i = std::get<1>(gains.top());
+    gains.pop();
+    if (jobs[i].gpus <= left) {
+      left -= jobs[i].gpus;
+      ++counts[i];
+      push(i);
+    }
+  }
+  return counts;
 }
 
 }  // namespace
@@ -171,21 +233,21 @@ double window_worth(std::span<const WindowJob> jobs, const Window& window,
 std::optional<std::vector<int>> best_counts(std::span<const WindowJob> jobs, const Window& window,
                                             const SolveLimits& limits) {
   RUBATO_CHECK(window.rounds <= Window::kRoundsMax);
-  if (jobs.empty()) {
-    return std::vector<int>{};
-  }
-  const Solution solution = solve(program_of(jobs, window), limits);
-  if (solution.status == SolveStatus::Infeasible) {
+  if (!minima_fit(jobs, window)) {
     return std::nullopt;
   }
-  if (!solution.has_values()) {
+  const Solution relaxed = solve(program_of(jobs, window, /*is_whole=*/false), limits);
+  if (!relaxed.has_values()) {
     return greedy_counts(jobs, window);
   }
-  std::vector<int> counts;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    counts.push_back(static_cast<int>(std::lround(solution.values[i])));
+  std::vector<int> counts = filled_up(rounded_down(relaxed, jobs), jobs, window);
+  if (jobs.size() > Window::kWholeMax) {
+    return counts;
   }
-  return counts;
+  SolveLimits improving = limits;
+  improving.better_than = window_worth(jobs, window, counts) + kBetterMin;
+  const Solution whole = solve(program_of(jobs, window, /*is_whole=*/true), improving);
+  return whole.has_values() ? rounded_down(whole, jobs) : counts;
 }
 
 std::optional<std::vector<std::uint64_t>> best_rows(std::span<const WindowJob> jobs,
@@ -196,7 +258,7 @@ std::optional<std::vector<std::uint64_t>> best_rows(std::span<const WindowJob> j
     const auto counts = best_counts(jobs, window, limits);
     return counts ? std::optional(spread(jobs, window, *counts)) : std::nullopt;
   }
-  LinearProgram program = program_of(jobs, window);
+  LinearProgram program = program_of(jobs, window, /*is_whole=*/true);
   std::size_t cell = add_cells(program, jobs, window);
   const Solution solution = solve(program, limits);
   if (solution.status == SolveStatus::Infeasible) {
@@ -221,28 +283,7 @@ std::vector<int> greedy_counts(std::span<const WindowJob> jobs, const Window& wi
     counts[i] = std::min({jobs[i].rounds_min, window.rounds, left / jobs[i].gpus});
     left -= counts[i] * jobs[i].gpus;
   }
-  using Gain = std::tuple<double, std::size_t>;
-  std::priority_queue<Gain> gains;
-  const auto push = [&](std::size_t i) {
-    if (counts[i] < rounds_wanted(jobs[i], window)) {
-      const double now = log_progress(progress_after(jobs[i], window, counts[i]));
-      const double then = log_progress(progress_after(jobs[i], window, counts[i] + 1));
-      gains.emplace(jobs[i].weight * (then - now) / jobs[i].gpus, i);
-    }
-  };
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    push(i);
-  }
-  while (!gains.empty()) {
-    const std::size_t i = std::get<1>(gains.top());
-    gains.pop();
-    if (jobs[i].gpus <= left) {
-      left -= jobs[i].gpus;
-      ++counts[i];
-      push(i);
-    }
-  }
-  return counts;
+  return filled_up(std::move(counts), jobs, window);
 }
 
 std::vector<std::uint64_t> spread(std::span<const WindowJob> jobs, const Window& window,

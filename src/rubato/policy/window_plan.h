@@ -36,6 +36,7 @@ struct Window {
 
   static constexpr int kRoundsMax = 60;
   static constexpr std::size_t kCellsMax = 40;  // Jobs times rounds with a variable each.
+  static constexpr std::size_t kWholeMax = 5;   // Jobs with a whole-number variable each.
 };
 
 /// What the counts are worth; the paper's objective.
