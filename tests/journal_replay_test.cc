@@ -23,9 +23,9 @@ struct Case {
 };
 
 std::vector<Case> all_cases() {
-  constexpr std::array<std::string_view, 11> kPolicies = {
-      "fifo",        "edf",   "srtf",  "tiresias",  "backfill", "edf-ac",
-      "elasticflow", "afs-l", "afs-p", "autoscale", "drf"};
+  constexpr std::array<std::string_view, 16> kPolicies = {
+      "afs-l",       "afs-p", "autoscale", "backfill",  "chronus",   "drf",  "edf",    "edf-ac",
+      "elasticflow", "fifo",  "gavel-ftf", "gavel-las", "shockwave", "srtf", "themis", "tiresias"};
   std::vector<Case> cases;
   for (const std::string_view policy : kPolicies) {
     for (const Accounting accounting :

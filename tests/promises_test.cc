@@ -217,7 +217,8 @@ class Witness {
 
   void hear(Instant now, const Answer& answer) {
     Running& run = runs_[answer.verdict.job.value];
-    run.admitted = answer.verdict.kind == VerdictKind::Admit;
+    run.admitted = answer.verdict.kind == VerdictKind::Admit ||
+                   answer.verdict.kind == VerdictKind::Demote;  // Runs on, without a promise.
     const Job& job = world_.jobs[answer.verdict.job.value];
     if (answer.verdict.promised != kNever && answer.verdict.promised > job.deadline) {
       complain(now, fmt::format("job {} is promised after its deadline", job.id.value));
@@ -398,9 +399,12 @@ TEST_P(PromisesOf, AreNotBrokenByReportsThatSayNothingNew) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Policies, PromisesOf, testing::Values("elasticflow", "edf-ac"),
+INSTANTIATE_TEST_SUITE_P(Policies, PromisesOf, testing::Values("elasticflow", "edf-ac", "chronus"),
                          [](const auto& each) {
-                           return each.param == std::string("edf-ac") ? "EdfAc" : "ElasticFlow";
+                           const std::string name = each.param;
+                           return name == "edf-ac"    ? "EdfAc"
+                                  : name == "chronus" ? "Chronus"
+                                                      : "ElasticFlow";
                          });
 
 TEST(Promises, OfElasticFlowCostNobodyElseAnythingWhenFaultsBreakThem) {

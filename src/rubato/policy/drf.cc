@@ -36,7 +36,7 @@ using Tenants = std::map<std::string_view, Tenant>;
 std::vector<Gang> gangs_of(const JobState& job, const View& view) {
   std::vector<Gang> gangs;
   for (const Pool& pool : view.topology.pools()) {
-    if (const auto gang = gang_in(pool, job, view)) {
+    if (const auto gang = gang_in(job, pool, view); gang && job.job.requested <= pool.gpus) {
       gangs.push_back(*gang);
     }
   }

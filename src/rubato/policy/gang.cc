@@ -16,6 +16,15 @@ int accepted_count(const Job& job, const ScalingCurve& curve, int wanted) {
 
 }  // namespace
 
+std::optional<Gang> gang_in(const JobState& job, const Pool& pool, const View& view) {
+  const ScalingCurve& curve = view.curve(job, pool.id);
+  if (curve.empty()) {
+    return std::nullopt;
+  }
+  const int wanted = std::clamp(job.job.requested, 1, pool.gpus);
+  return Gang{.pool = pool.id, .workers = accepted_count(job.job, curve, wanted)};
+}
+
 std::optional<Gang> gang_of(const JobState& job, const View& view) {
   const Pool* first = nullptr;
   const Pool* wide_enough = nullptr;
@@ -29,21 +38,7 @@ std::optional<Gang> gang_of(const JobState& job, const View& view) {
     }
   }
   const Pool* pool = wide_enough != nullptr ? wide_enough : first;
-  if (pool == nullptr) {
-    return std::nullopt;
-  }
-  const int wanted = std::clamp(job.job.requested, 1, pool->gpus);
-  return Gang{.pool = pool->id,
-              .workers = accepted_count(job.job, view.curve(job, pool->id), wanted)};
-}
-
-std::optional<Gang> gang_in(const Pool& pool, const JobState& job, const View& view) {
-  const ScalingCurve& curve = view.curve(job, pool.id);
-  if (curve.empty() || job.job.requested > pool.gpus) {
-    return std::nullopt;
-  }
-  return Gang{.pool = pool.id,
-              .workers = accepted_count(job.job, curve, std::max(job.job.requested, 1))};
+  return pool != nullptr ? gang_in(job, *pool, view) : std::nullopt;
 }
 
 Reason why_unrunnable(const JobState& job, const View& view) {

@@ -23,8 +23,8 @@ struct Gang {
 /// below, or its smallest. Nothing if it can run nowhere. Machines that are down count as there.
 [[nodiscard]] std::optional<Gang> gang_of(const JobState& job, const View& view);
 
-/// The same for one pool; nothing if it does not know the job's speed or is not wide enough.
-[[nodiscard]] std::optional<Gang> gang_in(const Pool& pool, const JobState& job, const View& view);
+/// The same in a given pool: at most all of its GPUs. Nothing if it does not know the job's speed.
+[[nodiscard]] std::optional<Gang> gang_in(const JobState& job, const Pool& pool, const View& view);
 
 /// Why no pool can ever run the job; None if one can.
 [[nodiscard]] Reason why_unrunnable(const JobState& job, const View& view);

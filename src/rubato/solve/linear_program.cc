@@ -4,10 +4,11 @@
 #include <cmath>
 
 #include <coin/CbcHeuristic.hpp>
+#include <coin/CbcHeuristicDiveCoefficient.hpp>
 #include <coin/CbcModel.hpp>
-#include <coin/CglGomory.hpp>
 #include <coin/CglKnapsackCover.hpp>
 #include <coin/CglMixedIntegerRounding2.hpp>
+#include <coin/CglProbing.hpp>
 #include <coin/ClpFactorization.hpp>
 #include <coin/ClpSimplex.hpp>
 #include <coin/CoinError.hpp>
@@ -22,8 +23,13 @@ namespace {
 // How far a value may be from a whole number and still count as one.
 constexpr double kWholeTolerance = 1e-6;
 
-// Cuts pay at the root and seldom below it.
+// Most cuts pay at the root, in a few passes, and seldom below it.
 constexpr int kCutsAtRootOnly = -99;
+constexpr int kCutsWherePaying = -1;
+constexpr int kCutPassesMax = 5;
+
+// Variables whose branches are tried out before one is chosen.
+constexpr int kTriedBranches = 5;
 
 // The program in the form CLP and CBC read.
 struct Columns {
@@ -103,6 +109,23 @@ Solution solve_empty(const LinearProgram& program) {
   return Solution{.status = is_kept ? SolveStatus::Optimal : SolveStatus::Infeasible};
 }
 
+// Whether the rows hold where the simplex method starts: each variable at its bound nearest to 0.
+bool starts_feasible(const LinearProgram& program) {
+  for (std::size_t row = 0; row < program.rows().size(); ++row) {
+    double sum = 0;
+    for (const Term& term : program.terms(row)) {
+      const Variable& variable = program.variables()[term.variable];
+      sum += term.factor * (variable.lower > 0 ? variable.lower : std::min(variable.upper, 0.0));
+    }
+    const auto [first, relation, bound] = program.rows()[row];
+    if ((relation != Relation::AtMost && sum < bound) ||
+        (relation != Relation::AtLeast && sum > bound)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 Solution solve_linear(const LinearProgram& program, const SolveLimits& limits) {
   ClpSimplex simplex;
   load(simplex, program);
@@ -110,7 +133,11 @@ Solution solve_linear(const LinearProgram& program, const SolveLimits& limits) {
   if (limits.wall_seconds_max > 0) {
     simplex.setMaximumWallSeconds(limits.wall_seconds_max);
   }
-  simplex.dual();
+  if (starts_feasible(program)) {
+    simplex.primal();
+  } else {
+    simplex.dual();
+  }
   if (simplex.status() == 0) {
     return with_values(program, SolveStatus::Optimal, simplex.primalColumnSolution());
   }
@@ -130,25 +157,38 @@ Solution solve_linear(const LinearProgram& program, const SolveLimits& limits) {
 }
 
 // Limits of work, and the cuts and the heuristic that pay on packing problems.
-void configure(CbcModel& model, const SolveLimits& limits) {
+void configure(CbcModel& model, Goal goal, const SolveLimits& limits) {
   model.setLogLevel(0);
   model.solver()->setHintParam(OsiDoReducePrint, true, OsiHintTry);
   model.setMaximumNodes(limits.nodes_max);
   model.setMaximumNumberIterations(limits.iterations_max);
   model.setAllowableFractionGap(limits.gap);
   model.setIntegerTolerance(kWholeTolerance);
+  if (limits.better_than) {
+    model.setCutoff(goal == Goal::Maximise ? -*limits.better_than : *limits.better_than);
+  }
   if (limits.wall_seconds_max > 0) {
     model.setUseElapsedTime(true);
     model.setMaximumSeconds(limits.wall_seconds_max);
   }
+  model.setMaximumCutPassesAtRoot(kCutPassesMax);
+  model.setNumberStrong(kTriedBranches);
   CglKnapsackCover covers;
-  CglGomory gomory;
   CglMixedIntegerRounding2 rounding;
   model.addCutGenerator(&covers, kCutsAtRootOnly, "covers");
-  model.addCutGenerator(&gomory, kCutsAtRootOnly, "gomory");
   model.addCutGenerator(&rounding, kCutsAtRootOnly, "rounding");
+  CglProbing probing;
+  probing.setUsingObjective(1);
+  probing.setMaxPass(1);
+  probing.setMaxProbe(10);
+  probing.setMaxLook(10);
+  probing.setMaxElements(200);
+  probing.setRowCuts(3);
+  model.addCutGenerator(&probing, kCutsWherePaying, "probing");
   CbcRounding round(model);
   model.addHeuristic(&round);
+  CbcHeuristicDiveCoefficient dive(model);
+  model.addHeuristic(&dive);
 }
 
 Solution solve_whole(const LinearProgram& program, const SolveLimits& limits) {
@@ -166,7 +206,7 @@ Solution solve_whole(const LinearProgram& program, const SolveLimits& limits) {
     }
   }
   CbcModel model(solver);
-  configure(model, limits);
+  configure(model, program.goal(), limits);
   model.initialSolve();
   model.branchAndBound();
   const double* values = model.bestSolution();

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -64,13 +65,15 @@ struct SolveLimits {
   int nodes_max = 2'000;         // Of the branch-and-bound tree.
   int iterations_max = 200'000;  // Of the simplex method, over all nodes.
   double gap = 0;                // Stop when nothing can be better by more than this share.
-  double wall_seconds_max = 0;   // 0: none. Unfit for policies, whose decisions must replay.
+  // Values that are not better are of no interest; whole-number programs alone heed it.
+  std::optional<double> better_than{};
+  double wall_seconds_max = 0;  // 0: none. Unfit for policies, whose decisions must replay.
 };
 
 enum class SolveStatus {
   Optimal,     // Nothing is better by more than the gap.
   Feasible,    // A limit was reached; these values keep all rows, others may be better.
-  Infeasible,  // No values keep all rows.
+  Infeasible,  // No values keep all rows, or none of them is better than asked for.
   Unbounded,   // The objective has no end.
   Failed,      // A limit was reached before any values were found, or the solver gave up.
 };

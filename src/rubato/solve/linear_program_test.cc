@@ -190,6 +190,17 @@ TEST(LinearProgram, ReturnsTheBestFoundWhenTheLimitStrikes) {
   EXPECT_GE(more.objective, limited.objective);
 }
 
+TEST(LinearProgram, FindsNothingBetterThanTheBest) {
+  Random random(3);
+  for (int trial = 0; trial < 20; ++trial) {
+    const LinearProgram program = program_of(random_knapsack(random, 9, 2));
+    const double best = solve(program).objective;
+
+    EXPECT_FALSE(solve(program, {.better_than = best + 0.5}).has_values()) << "trial " << trial;
+    EXPECT_NEAR(solve(program, {.better_than = best - 0.5}).objective, best, 1e-6);
+  }
+}
+
 TEST(LinearProgram, FailsWhenIterationsRunOutBeforeAnyAnswer) {
   EXPECT_EQ(solve(hard_program(), {.iterations_max = 1}).status, SolveStatus::Failed);
 }
