@@ -81,9 +81,11 @@ Result<Setup> set_up(const SimArguments& arguments) {
   auto accounting = parse_accounting(arguments.overhead);
   auto policies = parse_policies(arguments);
   auto faults = FaultOptions::parse(arguments.faults);
+  auto tenants = parse_tenants(arguments.tenants);
   for (const Error* error :
        {topology ? nullptr : &topology.error(), accounting ? nullptr : &accounting.error(),
-        policies ? nullptr : &policies.error(), faults ? nullptr : &faults.error()}) {
+        policies ? nullptr : &policies.error(), faults ? nullptr : &faults.error(),
+        tenants ? nullptr : &tenants.error()}) {
     if (error != nullptr) {
       return *error;
     }
@@ -98,7 +100,9 @@ Result<Setup> set_up(const SimArguments& arguments) {
                .options = SimOptions{.accounting = *accounting,
                                      .slot = from_seconds(arguments.slot_seconds),
                                      .seed = arguments.seed,
-                                     .faults = *faults},
+                                     .faults = *faults,
+                                     .tenants = *tenants,
+                                     .placer = arguments.placer},
                .policies = *policies};
 }
 
@@ -278,6 +282,10 @@ void add_sim_verb(CLI::App& app, int& code, const std::string& command) {
       ->check(CLI::Range(1, kSeedsMax));
   verb->add_option("--faults", arguments->faults,
                    "node_mtbf=S,node_repair=S,worker_mtbf=S,straggler_mtbf=S,... in seconds");
+  verb->add_option("--tenants", arguments->tenants,
+                   "NAME=SHARE,...: the part of the cluster each is entitled to");
+  verb->add_option("--placer", arguments->placer,
+                   "buddy, or hived[:vc=TENANT:COUNTxGPUS[+...][/...]]");
   verb->add_flag("--redraw-deadlines", arguments->redraw_deadlines,
                  "Seeds after the first draw the deadlines anew");
   verb->add_flag("--bound", arguments->bound, "Print the upper bound of the deadline ratio");

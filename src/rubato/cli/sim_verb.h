@@ -29,6 +29,8 @@ struct SimArguments {
   std::uint64_t seed = 0;
   int seeds = 1;
   std::string faults{};
+  std::string tenants{};
+  std::string placer{};
   bool redraw_deadlines = false;
   bool bound = false;
   std::string html{};

@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "rubato/base/check.h"
@@ -42,6 +43,7 @@ struct Round {
   std::vector<Before> before{};  // In the order in which jobs were first touched.
   std::set<JobId> touched{};
   std::map<PoolId, std::vector<JobId>> movable{};  // Per pool, found when first asked for.
+  std::set<JobId> evicted{};  // Lost their GPUs to their owner and have no others yet.
 };
 
 std::vector<NodeShare> sorted(std::vector<NodeShare> nodes) {
@@ -126,15 +128,44 @@ void make_room(Round& round, const PlaceRequest& request) {
   }
 }
 
+// What the placer is asked for; borrows the job's tenant.
+PlaceRequest request_for(const EngineState& state, const JobState& job, PoolId pool, int workers) {
+  return PlaceRequest{.job = job.id(),
+                      .pool = pool,
+                      .workers = workers,
+                      .needs_closeness = state.speeds.depends_on_span(job.speed, pool),
+                      .tenant = job.job.tenant,
+                      .is_guaranteed = job.job.job_class != JobClass::BestEffort};
+}
+
+// The placer has refused the job: it goes on with what it has, if it has anything left.
+void leave_unserved(Round& round, JobState& job, Reason reason, Commands& commands) {
+  round.state.unserved.push_back(job.id());
+  round.evicted.erase(job.id());
+  if (round.placer.find(job.id()) != nullptr) {
+    return;
+  }
+  // The driver knows only what was before this round.
+  const auto before = std::ranges::find(round.before, &job, &Before::job);
+  if (before != round.before.end()) {
+    round.state.used[job.pool().value] -= job.share;
+    job.share = before->share;
+    job.placement = before->placement;
+    round.state.used[job.pool().value] += job.share;
+    round.before.erase(before);
+    round.touched.erase(job.id());
+  }
+  if (job.share > 0) {
+    suspend(round.state, round.placer, job, commands);
+  }
+  job.reason = reason;
+}
+
 // Places one starting, growing or shrinking job.
-void place_one(Round& round, const Change& change) {
+void place_one(Round& round, const Change& change, Commands& commands) {
   JobState& job = *change.job;
-  PlaceRequest request{
-      .job = job.id(),
-      .pool = change.pool,
-      .workers = change.workers,
-      .needs_closeness = round.state.speeds.depends_on_span(job.speed, change.pool),
-      .nodes = change.nodes};
+  PlaceRequest request = request_for(round.state, job, change.pool, change.workers);
+  request.nodes = change.nodes;
   std::optional<Placement> placement;
   if (!request.nodes.empty()) {
     placement = round.placer.place(request);
@@ -144,10 +175,32 @@ void place_one(Round& round, const Change& change) {
     if (request.needs_closeness && change.grows()) {
       make_room(round, request);
     }
+    for (const JobId gone : round.placer.preempt(request)) {
+      round.evicted.insert(gone);
+    }
     placement = round.placer.place(request);
   }
-  RUBATO_CHECK(placement.has_value());
+  if (!placement) {
+    RUBATO_CHECK(!round.placer.quotas().empty());
+    leave_unserved(round, job, Reason::QuotaFull, commands);
+    return;
+  }
+  round.evicted.erase(job.id());
   take_gpus(round, job, *placement);
+}
+
+// Jobs that had to give way go on elsewhere if there is room, else they stop.
+void place_evicted(Round& round, Commands& commands) {
+  const std::set<JobId> evicted = std::exchange(round.evicted, {});
+  for (const JobId id : evicted) {
+    JobState& job = round.state.jobs.at(id);
+    const auto placement = round.placer.place(request_for(round.state, job, job.pool(), job.share));
+    if (placement) {
+      take_gpus(round, job, *placement);
+    } else {
+      leave_unserved(round, job, Reason::Preempted, commands);
+    }
+  }
 }
 
 void count(JobState& job, const ShareChange& change, Instant now) {
@@ -207,9 +260,10 @@ void allocate(EngineState& state, Placer& placer, const Decision& decision, Arti
   }
   for (const Change& change : changes) {
     if (change.workers > 0) {
-      place_one(round, change);
+      place_one(round, change, commands);
     }
   }
+  place_evicted(round, commands);
   forget_untouched(round);
   for (const Before& before : round.before) {
     go(state, before, charge, commands);

@@ -54,6 +54,11 @@ std::string remedy_for(Reason reason) {
       return "An earlier deadline, if it is needed earlier.";
     case Reason::NodesDown:
       return "The nodes' return; it is planned anew on the others meanwhile.";
+    case Reason::QuotaFull:
+      return "It starts when its tenant's other jobs finish; fewer workers, a larger share for the "
+             "tenant, or best effort.";
+    case Reason::Preempted:
+      return "It goes on when GPUs are idle; a class that is guaranteed GPUs is not preempted.";
     case Reason::None:
       break;
   }

@@ -59,7 +59,8 @@ Result<Engine> engine_for(const JournalHeader& header, std::vector<SpeedRow> spe
                       EngineOptions{.accounting = header.accounting,
                                     .slot = header.slot,
                                     .seed = header.seed,
-                                    .tenants = *std::move(tenants)});
+                                    .tenants = *std::move(tenants),
+                                    .placer = header.placer});
 }
 
 Result<ReplayReport> replay(std::string_view journal, Engine& fresh) {

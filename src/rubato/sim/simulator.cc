@@ -321,9 +321,12 @@ class Simulation {
 Result<SimResult> simulate(const std::vector<Job>& jobs, const Topology& topology,
                            const SpeedBook& speeds, const SimOptions& options,
                            const SimWatcher& watcher) {
-  auto engine = Engine::make(
-      topology, speeds, options.policy,
-      EngineOptions{.accounting = options.accounting, .slot = options.slot, .seed = options.seed});
+  auto engine = Engine::make(topology, speeds, options.policy,
+                             EngineOptions{.accounting = options.accounting,
+                                           .slot = options.slot,
+                                           .seed = options.seed,
+                                           .tenants = options.tenants,
+                                           .placer = options.placer});
   if (!engine) {
     return engine.error();
   }

@@ -21,6 +21,8 @@ struct SimOptions {
   Duration slot = std::chrono::seconds{60};
   std::uint64_t seed = 0;
   FaultOptions faults{};
+  std::vector<TenantShare> tenants{};
+  std::string placer{};    // As make_placer() reads it; empty: the default.
   bool keep_bars = false;  // Keep every placement, for pictures.
   bool audit = false;      // Check the whole engine after every event: slow, for tests.
 };
