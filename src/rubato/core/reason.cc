@@ -30,8 +30,6 @@ std::string_view to_string(Reason reason) {
       return "nodes_down";
     case Reason::QuotaFull:
       return "quota_full";
-    case Reason::Preempted:
-      return "preempted";
   }
   return "?";
 }
@@ -64,8 +62,6 @@ std::string_view sentence(Reason reason) {
       return "Nodes it counted on are down.";
     case Reason::QuotaFull:
       return "The GPUs guaranteed to its tenant are in use, or fewer than it needs.";
-    case Reason::Preempted:
-      return "Its GPUs went to the tenant to whom they are guaranteed.";
   }
   return "";
 }

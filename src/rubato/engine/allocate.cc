@@ -3,7 +3,6 @@
 #include <optional>
 #include <set>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "rubato/base/check.h"
@@ -139,26 +138,16 @@ PlaceRequest request_for(const EngineState& state, const JobState& job, PoolId p
 }
 
 // The placer has refused the job: it goes on with what it has, if it has anything left.
-void leave_unserved(Round& round, JobState& job, Reason reason, Commands& commands) {
+void leave_unserved(Round& round, JobState& job, Commands& commands) {
   round.state.unserved.push_back(job.id());
   round.evicted.erase(job.id());
   if (round.placer.find(job.id()) != nullptr) {
     return;
   }
-  // The driver knows only what was before this round.
-  const auto before = std::ranges::find(round.before, &job, &Before::job);
-  if (before != round.before.end()) {
-    round.state.used[job.pool().value] -= job.share;
-    job.share = before->share;
-    job.placement = before->placement;
-    round.state.used[job.pool().value] += job.share;
-    round.before.erase(before);
-    round.touched.erase(job.id());
-  }
   if (job.share > 0) {
     suspend(round.state, round.placer, job, commands);
   }
-  job.reason = reason;
+  job.reason = Reason::QuotaFull;
 }
 
 // Places one starting, growing or shrinking job.
@@ -182,24 +171,20 @@ void place_one(Round& round, const Change& change, Commands& commands) {
   }
   if (!placement) {
     RUBATO_CHECK(!round.placer.quotas().empty());
-    leave_unserved(round, job, Reason::QuotaFull, commands);
+    leave_unserved(round, job, commands);
     return;
   }
   round.evicted.erase(job.id());
   take_gpus(round, job, *placement);
 }
 
-// Jobs that had to give way go on elsewhere if there is room, else they stop.
-void place_evicted(Round& round, Commands& commands) {
-  const std::set<JobId> evicted = std::exchange(round.evicted, {});
-  for (const JobId id : evicted) {
+// Jobs that had to give way go on elsewhere: the decision hands out no more GPUs than there are.
+void place_evicted(Round& round) {
+  for (const JobId id : round.evicted) {
     JobState& job = round.state.jobs.at(id);
     const auto placement = round.placer.place(request_for(round.state, job, job.pool(), job.share));
-    if (placement) {
-      take_gpus(round, job, *placement);
-    } else {
-      leave_unserved(round, job, Reason::Preempted, commands);
-    }
+    RUBATO_CHECK(placement.has_value());
+    take_gpus(round, job, *placement);
   }
 }
 
@@ -263,7 +248,7 @@ void allocate(EngineState& state, Placer& placer, const Decision& decision, Arti
       place_one(round, change, commands);
     }
   }
-  place_evicted(round, commands);
+  place_evicted(round);
   forget_untouched(round);
   for (const Before& before : round.before) {
     go(state, before, charge, commands);

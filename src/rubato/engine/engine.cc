@@ -7,6 +7,7 @@
 #include "rubato/core/plan_checker.h"
 #include "rubato/place/placer_registry.h"
 #include "rubato/policy/registry.h"
+#include "rubato/policy/tenant_split.h"
 
 namespace rubato {
 namespace {
@@ -20,6 +21,14 @@ Result<std::unique_ptr<Placer>> placer_for(const Topology& topology, const Engin
   }
   return make_placer(options.placer.empty() ? kPlacerByDefault : std::string_view(options.placer),
                      topology, tenants);
+}
+
+std::vector<TenantGpus> tenant_gpus(const std::vector<TenantQuota>& quotas) {
+  std::vector<TenantGpus> tenants;
+  for (const TenantQuota& quota : quotas) {
+    tenants.push_back({.tenant = quota.tenant, .gpus = quota.gpus});
+  }
+  return tenants;
 }
 
 }  // namespace
@@ -36,12 +45,15 @@ Result<Engine> Engine::make(const Topology& topology, SpeedBook speeds, std::str
   if (auto made = make_policy(policy); !made) {
     return made.error();
   }
-  if (auto placer = placer_for(topology, options); !placer) {
+  auto placer = placer_for(topology, options);
+  if (!placer) {
     return placer.error();
   }
-  return with(
-      topology, std::move(speeds),
-      [name = std::string(policy)] { return make_policy(name).value(); }, options);
+  PolicyMaker maker = [name = std::string(policy)] { return make_policy(name).value(); };
+  if (const auto quotas = (*placer)->quotas(); !quotas.empty()) {
+    maker = [maker, tenants = tenant_gpus(quotas)] { return split_by_tenant(tenants, maker); };
+  }
+  return with(topology, std::move(speeds), std::move(maker), options);
 }
 
 Engine Engine::with(const Topology& topology, SpeedBook speeds, PolicyMaker maker,

@@ -29,7 +29,8 @@ class Engine {
   static Result<Engine> make(const Topology& topology, SpeedBook speeds, std::string_view policy,
                              const EngineOptions& options);
 
-  /// With a policy that the registry does not know.
+  /// With a policy that the registry does not know. Where the placer has quotas, make() lets one
+  /// copy of the policy decide for each tenant; here the policy has to know them by itself.
   static Engine with(const Topology& topology, SpeedBook speeds, PolicyMaker maker,
                      const EngineOptions& options);
 

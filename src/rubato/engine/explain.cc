@@ -57,8 +57,6 @@ std::string remedy_for(Reason reason) {
     case Reason::QuotaFull:
       return "It starts when its tenant's other jobs finish; fewer workers, a larger share for the "
              "tenant, or best effort.";
-    case Reason::Preempted:
-      return "It goes on when GPUs are idle; a class that is guaranteed GPUs is not preempted.";
     case Reason::None:
       break;
   }
