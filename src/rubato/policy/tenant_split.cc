@@ -78,6 +78,7 @@ class TenantSplit final : public Policy {
   [[nodiscard]] std::vector<int> capacity_of(const Part& part, const View& view,
                                              const Merged& merged) const;
   void bring_up_to_date(Part& part, const View& view, const Merged& merged);
+  [[nodiscard]] NodeChange as_before(const View& view) const;
   void ask(Part& part, const Event& event, const View& view, Merged& merged);
   void call(Part& part, const Event& event, const View& view, Merged& merged);
   void route(const Event& event, const View& view, Merged& merged);
@@ -86,6 +87,7 @@ class TenantSplit final : public Policy {
 
   std::vector<TenantGpus> tenants_;
   std::vector<Part> parts_;  // One for each tenant, then the rest.
+  std::set<NodeId> down_;
 };
 
 // A job belongs where it was submitted, though it may be demoted later.
@@ -233,6 +235,12 @@ void TenantSplit::ask(Part& part, const Event& event, const View& view, Merged& 
   }
 }
 
+// The state of a node, told once more: policies look at their GPUs anew, and nothing false is said.
+NodeChange TenantSplit::as_before(const View& view) const {
+  const NodeId node = view.topology.nodes().front().id;
+  return NodeChange{.node = node, .up = !down_.contains(node)};
+}
+
 // A change of its GPUs is told to a copy before anything else; but first of all that a job is over.
 void TenantSplit::call(Part& part, const Event& event, const View& view, Merged& merged) {
   bring_up_to_date(part, view, merged);
@@ -241,17 +249,12 @@ void TenantSplit::call(Part& part, const Event& event, const View& view, Merged&
   const bool is_news = !told.empty() && differs.in1 != part.capacity.end() &&
                        !std::holds_alternative<NodeChange>(event);
   const bool is_end = std::holds_alternative<Completion>(event);
-  NodeChange change;
-  if (is_news) {
-    const auto pool = static_cast<std::size_t>(differs.in1 - part.capacity.begin());
-    change = {.node = view.topology.pools()[pool].nodes.front(), .up = *differs.in1 > *differs.in2};
-  }
   if (is_news && !is_end) {
-    ask(part, change, view, merged);
+    ask(part, as_before(view), view, merged);
   }
   ask(part, event, view, merged);
   if (is_news && is_end) {
-    ask(part, change, view, merged);
+    ask(part, as_before(view), view, merged);
   }
 }
 
@@ -330,16 +333,16 @@ void TenantSplit::tell_capacities(const View& view, Merged& merged) {
       merged.decision.wake_at = view.now;
       continue;
     }
-    const auto pool = static_cast<std::size_t>(differs.in1 - capacity.begin());
-    call(part,
-         NodeChange{.node = view.topology.pools()[pool].nodes.front(),
-                    .up = *differs.in1 > *differs.in2},
-         view, merged);
+    call(part, as_before(view), view, merged);
   }
 }
 
 Decision TenantSplit::on(const Event& event, const View& view) {
   Merged merged;
+  if (const auto* change = std::get_if<NodeChange>(&event)) {
+    change->up ? static_cast<void>(down_.erase(change->node))
+               : static_cast<void>(down_.insert(change->node));
+  }
   route(event, view, merged);
   squeeze_rest(view, merged);
   tell_capacities(view, merged);
@@ -355,6 +358,9 @@ Decision TenantSplit::on(const Event& event, const View& view) {
 
 std::string TenantSplit::save() const {
   std::string state;
+  for (const NodeId node : down_) {
+    append_line(state, "down", {static_cast<std::int64_t>(node.value)});
+  }
   for (const Part& part : parts_) {
     const std::string inner = part.policy->save();
     append_line(state, "part",
@@ -372,6 +378,7 @@ std::string TenantSplit::save() const {
 
 Status TenantSplit::load(std::string_view state) {
   std::size_t next = 0;
+  down_.clear();
   while (!state.empty()) {
     const std::size_t end = std::min(state.find('\n'), state.size() - 1) + 1;
     const auto lines = read_lines(state.substr(0, end));
@@ -394,6 +401,8 @@ Status TenantSplit::load(std::string_view state) {
         return inner;
       }
       state.remove_prefix(size);
+    } else if (line.word == "down" && line.numbers.size() == 1) {
+      down_.insert(NodeId{static_cast<std::uint64_t>(line.numbers[0])});
     } else if (line.word == "gpus" && line.numbers.size() == 1 && next > 0) {
       parts_[next - 1].capacity.push_back(static_cast<int>(line.numbers[0]));
     } else if (line.word == "job" && line.numbers.size() == 1 && next > 0) {

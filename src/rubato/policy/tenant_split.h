@@ -24,7 +24,8 @@ struct TenantGpus {
   std::vector<int> gpus{};  // By pool.
 };
 
-/// Each call costs a walk over all jobs. A change of a copy's GPUs is told to it as a NodeChange.
+/// Each call costs a walk over all jobs. A change of a copy's GPUs is told to it as a
+/// NodeChange of a node that is as it was.
 [[nodiscard]] std::unique_ptr<Policy> split_by_tenant(
     std::vector<TenantGpus> tenants, const std::function<std::unique_ptr<Policy>()>& make);
 
