@@ -30,6 +30,8 @@ std::string_view to_string(Reason reason) {
       return "nodes_down";
     case Reason::QuotaFull:
       return "quota_full";
+    case Reason::PriceDeclined:
+      return "price_declined";
   }
   return "?";
 }
@@ -62,6 +64,8 @@ std::string_view sentence(Reason reason) {
       return "Nodes it counted on are down.";
     case Reason::QuotaFull:
       return "The GPUs guaranteed to its tenant are in use, or fewer than it needs.";
+    case Reason::PriceDeclined:
+      return "Its owner did not accept the price.";
   }
   return "";
 }

@@ -57,6 +57,8 @@ std::string remedy_for(Reason reason) {
     case Reason::QuotaFull:
       return "It starts when its tenant's other jobs finish; fewer workers, a larger share for the "
              "tenant, or best effort.";
+    case Reason::PriceDeclined:
+      return "Submit it again later: prices change.";
     case Reason::None:
       break;
   }
