@@ -133,8 +133,8 @@ Verdict BanditPricing::offer(const JobState& job, const View& view) {
   }
   Sale sale{.gang = *gang, .arm = bandit_.choose(supply())};
   sale.together = placing(*gang, view, free_by_node(view)).size() == 1;
-  const Span span =
-      sale.together ? Span::Node : view.topology.narrowest_span(gang->pool, gang->workers);
+  const Span apart = std::max(Span::Rack, view.topology.narrowest_span(gang->pool, gang->workers));
+  const Span span = sale.together ? Span::Node : apart;
   const double speed = view.speeds.speed(job.speed, gang->pool, gang->workers, span);
   sale.uncorrected = speed > 0 ? from_seconds_up(job.job.work / speed) : kLongest;
   const auto known = corrections_.find({job.speed, sale.together});

@@ -48,7 +48,7 @@ class PreemptiveEdge final : public Policy {
   [[nodiscard]] Chunk chunk_for(const JobState& job, const Gang& gang, const View& view) const;
   void keep_up(const View& view);
   void correct(CutJob& cut, const JobState& job, const View& view) const;
-  void notice_stops(const View& view);
+  [[nodiscard]] bool notice_stops(const View& view);
   [[nodiscard]] static int take_workers(CutJob& cut, const ScalingCurve& curve, int most,
                                         Taken& taken);
   [[nodiscard]] Decision hold_round(const View& view);
@@ -166,16 +166,19 @@ void PreemptiveEdge::keep_up(const View& view) {
   }
 }
 
-// Faults and quotas stop jobs without asking.
-void PreemptiveEdge::notice_stops(const View& view) {
+// Faults and quotas stop jobs without asking; true if one was.
+bool PreemptiveEdge::notice_stops(const View& view) {
+  bool stopped = false;
   for (auto& [id, cut] : jobs_) {
     const JobState* job = view.jobs.find(id);
     if (job != nullptr && job->share == 0) {
       for (PlacedChunk& each : cut.chunks) {
+        stopped = stopped || each.runs;
         each.runs = false;
       }
     }
   }
+  return stopped;
 }
 
 // Gives a job its workers, as many as it can use of those that are not taken; returns how many.
@@ -261,7 +264,8 @@ Decision PreemptiveEdge::on(const Event& event, const View& view) {
   } else if (const auto* completion = std::get_if<Completion>(&event)) {
     jobs_.erase(completion->job);
   } else {
-    notice_stops(view);
+    const bool stopped = notice_stops(view);
+    calls_for_round = stopped || std::holds_alternative<NodeChange>(event);
   }
   decision.wake_at =
       std::max(calls_for_round ? view.now : next_change(view), timer_.next(view.now, view.slot));
