@@ -23,8 +23,9 @@ struct Case {
 };
 
 std::vector<Case> all_cases() {
-  constexpr std::array<std::string_view, 7> kPolicies = {
-      "fifo", "edf", "srtf", "tiresias", "backfill", "edf-ac", "elasticflow"};
+  constexpr std::array<std::string_view, 10> kPolicies = {
+      "fifo",   "edf",         "srtf",    "tiresias",        "backfill",
+      "edf-ac", "elasticflow", "gandiva", "preemptive-edge", "bandit-pricing"};
   std::vector<Case> cases;
   for (const std::string_view policy : kPolicies) {
     for (const Accounting accounting :
