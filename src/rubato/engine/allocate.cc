@@ -134,7 +134,7 @@ PlaceRequest request_for(const EngineState& state, const JobState& job, PoolId p
                       .workers = workers,
                       .needs_closeness = state.speeds.depends_on_span(job.speed, pool),
                       .tenant = job.job.tenant,
-                      .is_guaranteed = job.job.job_class != JobClass::BestEffort};
+                      .is_guaranteed = job.job_class != JobClass::BestEffort};
 }
 
 // The placer has refused the job: it goes on with what it has, if it has anything left.

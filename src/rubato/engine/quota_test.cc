@@ -151,7 +151,7 @@ int used_by(const Engine& engine, std::string_view tenant) {
   int gpus = 0;
   engine.state().jobs.for_each([&](const JobState& each) {
     const bool counts = each.job.tenant == tenant && each.pool() == PoolId{0} &&
-                        each.job.job_class != JobClass::BestEffort;
+                        each.job_class != JobClass::BestEffort;
     gpus += counts ? each.share : 0;
   });
   return gpus;

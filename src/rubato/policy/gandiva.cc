@@ -152,7 +152,8 @@ Instant Gandiva::next_round(const View& view) const {
     if (entry.nodes.empty()) {
       const Instant tired = later(entry.queued, options_.patience);
       next = tired > view.now ? std::min(next, tired) : next;
-    } else if (entry.runs_on.empty()) {
+    } else if (entry.runs_on.empty() &&
+               entry.gang.workers <= view.capacity[entry.gang.pool.value]) {
       next = std::min(next, later(turned_, options_.turn));
     } else if (options_.grow && entry.nodes.size() == 1 &&
                view.jobs.at(id).job.workers != WorkerCounts{}) {

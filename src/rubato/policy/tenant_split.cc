@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "rubato/base/check.h"
+#include "rubato/policy/gang.h"
 #include "rubato/policy/saved_state.h"
 
 namespace rubato {
@@ -71,7 +72,9 @@ class TenantSplit final : public Policy {
 
  private:
   [[nodiscard]] Part& rest() { return parts_.back(); }
-  [[nodiscard]] Part& part_for(const Job& job);
+  [[nodiscard]] bool has_room_for(const JobState& job, const TenantGpus& tenant,
+                                  const View& view) const;
+  [[nodiscard]] Part& part_for(const JobState& job, const View& view);
   [[nodiscard]] Part* part_with(JobId job);
   [[nodiscard]] std::vector<int> held_in(PoolId pool, const View& view, const Merged& merged) const;
   [[nodiscard]] std::vector<int> due_in(PoolId pool, const View& view, const Merged& merged) const;
@@ -90,12 +93,26 @@ class TenantSplit final : public Policy {
   std::set<NodeId> down_;
 };
 
-// A job belongs where it was submitted, though it may be demoted later.
-Part& TenantSplit::part_for(const Job& job) {
-  const auto found = std::ranges::find_if(tenants_, [&](const TenantGpus& each) {
-    return each.tenant == job.tenant || each.tenant.empty();
+// True if some pool has as many GPUs for the tenant as the policy will give the job at least.
+bool TenantSplit::has_room_for(const JobState& job, const TenantGpus& tenant,
+                               const View& view) const {
+  if (!traits().resizes) {
+    const auto gang = gang_of(job, view);
+    return !gang || gang->workers <= tenant.gpus.at(gang->pool.value);
+  }
+  return std::ranges::any_of(view.topology.pools(), [&](const Pool& pool) {
+    const ScalingCurve& curve = view.curve(job, pool.id);
+    return !curve.empty() && curve.smallest().workers <= tenant.gpus.at(pool.id.value);
   });
-  const bool is_guaranteed = job.job_class != JobClass::BestEffort && found != tenants_.end();
+}
+
+// Jobs that their tenant's GPUs can never hold go to the rest.
+Part& TenantSplit::part_for(const JobState& job, const View& view) {
+  const auto found = std::ranges::find_if(tenants_, [&](const TenantGpus& each) {
+    return each.tenant == job.job.tenant || each.tenant.empty();
+  });
+  const bool is_guaranteed = job.job.job_class != JobClass::BestEffort && found != tenants_.end() &&
+                             has_room_for(job, *found, view);
   return is_guaranteed ? parts_[static_cast<std::size_t>(found - tenants_.begin())] : rest();
 }
 
@@ -211,8 +228,8 @@ void TenantSplit::ask(Part& part, const Event& event, const View& view, Merged& 
   merged.called.insert(&part);
   Decision& all = merged.decision;
   for (Verdict& verdict : decision.verdicts) {
-    const bool loses_deadline = &part == &rest() && view.jobs.at(verdict.job).job.has_deadline();
-    if (loses_deadline && verdict.kind == VerdictKind::Admit) {
+    const JobClass wanted = view.jobs.at(verdict.job).job.job_class;
+    if (&part == &rest() && verdict.kind == VerdictKind::Admit && wanted != JobClass::BestEffort) {
       verdict.kind = VerdictKind::Demote;
       verdict.reason = Reason::QuotaFull;
     }
@@ -260,7 +277,7 @@ void TenantSplit::call(Part& part, const Event& event, const View& view, Merged&
 
 void TenantSplit::route(const Event& event, const View& view, Merged& merged) {
   if (const auto* arrival = std::get_if<Arrival>(&event)) {
-    Part& part = part_for(arrival->job);
+    Part& part = part_for(view.jobs.at(arrival->job.id), view);
     part.members.insert(arrival->job.id);
     call(part, &part == &rest() ? Arrival{.job = without_promise(arrival->job)} : *arrival, view,
          merged);

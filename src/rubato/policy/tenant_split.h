@@ -3,7 +3,7 @@
 //
 // This is what "a cluster of its own" means to a policy (HiveD, OSDI'20, section 3): each copy sees
 // the jobs of its tenant alone and as many GPUs as the tenant is guaranteed, so no tenant's jobs
-// stand in another's line. Jobs of best effort, and those of tenants who are guaranteed nothing,
+// stand in another's line. Jobs of best effort, and those that their tenant's GPUs cannot hold,
 // share one more copy, which sees the GPUs that are left over at the moment and no deadlines; its
 // youngest jobs stop when a tenant takes GPUs back. While nodes are down a tenant gets what the
 // others do not hold.

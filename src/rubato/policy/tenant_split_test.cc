@@ -70,6 +70,17 @@ TEST(TenantSplit, DemotesThoseWhoAreGuaranteedNothing) {
   EXPECT_EQ(scene.verdict(2).promised, at_seconds(100));
 }
 
+TEST(TenantSplit, RunsAJobThatIsTooWideForItsTenantOnWhatIsIdle) {
+  Scene scene(split("fifo", kHalves), {.reloads = true});
+  scene.submit({of("a", linear_job(1, 0, 3, 10)), of("a", linear_job(2, 0, 2, 10))});
+
+  scene.run();
+
+  EXPECT_EQ(scene.verdict(1).kind, VerdictKind::Demote);
+  EXPECT_EQ(scene.finish(2), 10);
+  EXPECT_EQ(scene.finish(1), 20);
+}
+
 TEST(TenantSplit, PromisesNoMoreThanTheTenantHas) {
   Scene scene(split("elasticflow", kHalves));
   scene.submit(due_at(10, of("a", linear_job(1, 0, 4, 10))));
