@@ -31,7 +31,7 @@ class Gandiva final : public Policy {
   explicit Gandiva(GandivaOptions options) : options_(options) {}
 
   [[nodiscard]] Traits traits() const override {
-    return Traits{.resizes = options_.grow, .promises = false};
+    return Traits{};  // Jobs start on the GPUs they asked for; they only ever grow beyond.
   }
   [[nodiscard]] Decision on(const Event& event, const View& view) override;
   [[nodiscard]] std::string save() const override;
