@@ -132,7 +132,7 @@ TEST(BanditPricing, PlacesOnOneNodeBestFitElseOnTheFewest) {
 }
 
 // Buyers whose unit values are spread evenly over [0, 8]: four is best, and it should show.
-TEST(BanditPricing, EarnsMoreThanAnyOtherFixedPriceButTheBest) {
+TEST(BanditPricing, EarnsMoreThanTheExtremePricesAndLessThanTheBest) {
   const std::vector<double> prices = {1, 2, 4, 8};
   const auto profit = [](BanditPricingOptions options, std::uint64_t seed) {
     Random random(seed);
