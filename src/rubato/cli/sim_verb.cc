@@ -116,11 +116,12 @@ Result<Setup> set_up(const SimArguments& arguments) {
   auto accounting = parse_accounting(arguments.overhead);
   auto policies = parse_policies(arguments);
   auto faults = FaultOptions::parse(arguments.faults);
+  auto tenants = parse_tenants(arguments.tenants);
   const auto grid = parse_rounds(arguments);
   for (const Error* error :
        {topology ? nullptr : &topology.error(), accounting ? nullptr : &accounting.error(),
         policies ? nullptr : &policies.error(), faults ? nullptr : &faults.error(),
-        grid ? nullptr : &grid.error()}) {
+        tenants ? nullptr : &tenants.error(), grid ? nullptr : &grid.error()}) {
     if (error != nullptr) {
       return *error;
     }
@@ -138,6 +139,8 @@ Result<Setup> set_up(const SimArguments& arguments) {
                             .grid = *grid,
                             .seed = arguments.seed,
                             .faults = *faults,
+                            .tenants = *std::move(tenants),
+                            .placer = arguments.placer,
                             .limit_seconds = arguments.limit_seconds},
       .policies = *policies,
       .asked_for_all = std::ranges::find(arguments.policies, kAll) != arguments.policies.end()};
@@ -330,6 +333,10 @@ void add_sim_verb(CLI::App& app, int& code, const std::string& command) {
   verb->add_option("--limit", arguments->limit_seconds,
                    "Real seconds a run may take; one that takes longer has failed")
       ->check(CLI::Range(0.0, 1e9));
+  verb->add_option("--tenants", arguments->tenants,
+                   "NAME=SHARE,...: the part of the cluster each is entitled to");
+  verb->add_option("--placer", arguments->placer,
+                   "buddy, or hived[:vc=TENANT:COUNTxGPUS[+...][/...]]");
   verb->add_flag("--redraw-deadlines", arguments->redraw_deadlines,
                  "Seeds after the first draw the deadlines anew");
   verb->add_flag("--bound", arguments->bound, "Print the upper bound of the deadline ratio");

@@ -32,6 +32,8 @@ struct SimArguments {
   int seeds = 1;
   std::string faults{};
   double limit_seconds = 0;
+  std::string tenants{};
+  std::string placer{};
   bool redraw_deadlines = false;
   bool bound = false;
   std::string html{};

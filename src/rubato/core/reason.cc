@@ -28,6 +28,10 @@ std::string_view to_string(Reason reason) {
       return "waiting_for_turn";
     case Reason::NodesDown:
       return "nodes_down";
+    case Reason::QuotaFull:
+      return "quota_full";
+    case Reason::PriceDeclined:
+      return "price_declined";
   }
   return "?";
 }
@@ -58,6 +62,10 @@ std::string_view sentence(Reason reason) {
       return "Its plan starts later, and its deadline allows the wait.";
     case Reason::NodesDown:
       return "Nodes it counted on are down.";
+    case Reason::QuotaFull:
+      return "The GPUs guaranteed to its tenant are in use, or fewer than it needs.";
+    case Reason::PriceDeclined:
+      return "Its owner did not accept the price.";
   }
   return "";
 }

@@ -18,7 +18,11 @@ enum class Reason {
   WaitingForGpus,      // Queued: jobs ahead of it hold the GPUs.
   WaitingForTurn,      // Planned to start later; its deadline allows the wait.
   NodesDown,           // GPUs it counted on are gone.
+  QuotaFull,           // Its tenant's guaranteed GPUs are in use, or too few for it.
+  PriceDeclined,       // Its owner did not pay what was asked.
 };
+
+inline constexpr int kReasons = static_cast<int>(Reason::PriceDeclined) + 1;
 
 /// A stable word for machines, such as `promises_in_the_way`.
 [[nodiscard]] std::string_view to_string(Reason reason);

@@ -42,6 +42,7 @@ struct Round {
   std::vector<Before> before{};  // In the order in which jobs were first touched.
   std::set<JobId> touched{};
   std::map<PoolId, std::vector<JobId>> movable{};  // Per pool, found when first asked for.
+  std::set<JobId> evicted{};  // Lost their GPUs to their owner and have no others yet.
 };
 
 std::vector<NodeShare> sorted(std::vector<NodeShare> nodes) {
@@ -126,15 +127,34 @@ void make_room(Round& round, const PlaceRequest& request) {
   }
 }
 
+// What the placer is asked for; borrows the job's tenant.
+PlaceRequest request_for(const EngineState& state, const JobState& job, PoolId pool, int workers) {
+  return PlaceRequest{.job = job.id(),
+                      .pool = pool,
+                      .workers = workers,
+                      .needs_closeness = state.speeds.depends_on_span(job.speed, pool),
+                      .tenant = job.job.tenant,
+                      .is_guaranteed = job.job_class != JobClass::BestEffort};
+}
+
+// The placer has refused the job: it goes on with what it has, if it has anything left.
+void leave_unserved(Round& round, JobState& job, Commands& commands) {
+  round.state.unserved.push_back(job.id());
+  round.evicted.erase(job.id());
+  if (round.placer.find(job.id()) != nullptr) {
+    return;
+  }
+  if (job.share > 0) {
+    suspend(round.state, round.placer, job, commands);
+  }
+  job.reason = Reason::QuotaFull;
+}
+
 // Places one starting, growing or shrinking job.
-void place_one(Round& round, const Change& change) {
+void place_one(Round& round, const Change& change, Commands& commands) {
   JobState& job = *change.job;
-  PlaceRequest request{
-      .job = job.id(),
-      .pool = change.pool,
-      .workers = change.workers,
-      .needs_closeness = round.state.speeds.depends_on_span(job.speed, change.pool),
-      .nodes = change.nodes};
+  PlaceRequest request = request_for(round.state, job, change.pool, change.workers);
+  request.nodes = change.nodes;
   std::optional<Placement> placement;
   if (!request.nodes.empty()) {
     placement = round.placer.place(request);
@@ -144,10 +164,28 @@ void place_one(Round& round, const Change& change) {
     if (request.needs_closeness && change.grows()) {
       make_room(round, request);
     }
+    for (const JobId gone : round.placer.preempt(request)) {
+      round.evicted.insert(gone);
+    }
     placement = round.placer.place(request);
   }
-  RUBATO_CHECK(placement.has_value());
+  if (!placement) {
+    RUBATO_CHECK(!round.placer.quotas().empty());
+    leave_unserved(round, job, commands);
+    return;
+  }
+  round.evicted.erase(job.id());
   take_gpus(round, job, *placement);
+}
+
+// Jobs that had to give way go on elsewhere: the decision hands out no more GPUs than there are.
+void place_evicted(Round& round) {
+  for (const JobId id : round.evicted) {
+    JobState& job = round.state.jobs.at(id);
+    const auto placement = round.placer.place(request_for(round.state, job, job.pool(), job.share));
+    RUBATO_CHECK(placement.has_value());
+    take_gpus(round, job, *placement);
+  }
 }
 
 void count(JobState& job, const ShareChange& change, Instant now) {
@@ -209,9 +247,10 @@ void allocate(EngineState& state, Placer& placer, const Decision& decision, cons
   }
   for (const Change& change : changes) {
     if (change.workers > 0) {
-      place_one(round, change);
+      place_one(round, change, commands);
     }
   }
+  place_evicted(round);
   forget_untouched(round);
   for (const Before& before : round.before) {
     go(state, before, traits, commands);

@@ -1,11 +1,13 @@
 #include "rubato/engine/engine.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "rubato/base/check.h"
 #include "rubato/core/plan_checker.h"
-#include "rubato/place/buddy_placer.h"
+#include "rubato/place/placer_registry.h"
 #include "rubato/policy/registry.h"
+#include "rubato/policy/tenant_split.h"
 
 namespace rubato {
 namespace {
@@ -17,6 +19,25 @@ Instant on_grid(Instant moment, Duration slot) {
   }
   const Duration over = moment.time_since_epoch() % slot;
   return over == Duration{} ? moment : later(moment, slot - over);
+}
+
+constexpr Duration kSoon = std::chrono::seconds{1};  // If rounds may follow each other at once.
+
+Result<std::unique_ptr<Placer>> placer_for(const Topology& topology, const EngineOptions& options) {
+  std::vector<TenantPart> tenants;
+  for (const TenantShare& tenant : options.tenants) {
+    tenants.push_back({.name = tenant.name, .share = tenant.share});
+  }
+  return make_placer(options.placer.empty() ? kPlacerByDefault : std::string_view(options.placer),
+                     topology, tenants);
+}
+
+std::vector<TenantGpus> tenant_gpus(const std::vector<TenantQuota>& quotas) {
+  std::vector<TenantGpus> tenants;
+  for (const TenantQuota& quota : quotas) {
+    tenants.push_back({.tenant = quota.tenant, .gpus = quota.gpus});
+  }
+  return tenants;
 }
 
 }  // namespace
@@ -33,15 +54,23 @@ Result<Engine> Engine::make(const Topology& topology, SpeedBook speeds, std::str
   if (auto made = make_policy(policy); !made) {
     return made.error();
   }
-  return with(
-      topology, std::move(speeds),
-      [name = std::string(policy)] { return make_policy(name).value(); }, options);
+  auto placer = placer_for(topology, options);
+  if (!placer) {
+    return placer.error();
+  }
+  PolicyMaker maker = [name = std::string(policy)] { return make_policy(name).value(); };
+  if (const auto quotas = (*placer)->quotas(); !quotas.empty()) {
+    maker = [maker, tenants = tenant_gpus(quotas)] { return split_by_tenant(tenants, maker); };
+  }
+  return with(topology, std::move(speeds), std::move(maker), options);
 }
 
 Engine Engine::with(const Topology& topology, SpeedBook speeds, PolicyMaker maker,
                     const EngineOptions& options) {
+  auto placer = placer_for(topology, options);
+  RUBATO_CHECK(placer.ok());
   return Engine(std::make_unique<EngineState>(topology, std::move(speeds), options),
-                std::move(maker), std::make_unique<BuddyPlacer>(topology));
+                std::move(maker), *std::move(placer));
 }
 
 Commands Engine::on(Instant now, const Event& event) {
@@ -54,8 +83,14 @@ Commands Engine::on(Instant now, const Event& event) {
   if (policy_->traits().adapts_batch) {
     adapt(*state_, event, commands);
   }
+  decide(event, commands);
+  tell_unserved(commands);
+  return commands;
+}
+
+void Engine::decide(const Event& event, Commands& commands) {
   const Decision decision = policy_->on(event, view_of(*state_));
-  const auto faults = check_decision(decision, now, state_->jobs,
+  const auto faults = check_decision(decision, state_->now, state_->jobs,
                                      PoolUse{.capacity = state_->capacity, .used = state_->used});
   for (const std::string& fault : faults) {
     commands.emplace_back(Alarm{.fault = fault});
@@ -63,7 +98,21 @@ Commands Engine::on(Instant now, const Event& event) {
   if (faults.empty()) {
     carry_out(decision, commands);
   }
-  return commands;
+}
+
+// The policy learns that jobs have fewer workers than it decided, as if they had lost them. What it
+// decides then may again not be served; it learns that after the next event, which is sure to come.
+void Engine::tell_unserved(Commands& commands) {
+  for (const JobId id : std::exchange(state_->unserved, {})) {
+    if (const JobState* job = state_->jobs.find(id)) {
+      decide(Measured{.job = id, .done = job->progress.at(state_->now), .workers = job->share},
+             commands);
+    }
+  }
+  if (!state_->unserved.empty() && state_->wake == kNever) {
+    state_->wake = later(state_->now, std::max(state_->slot, kSoon));
+    commands.emplace_back(Wake{.at = state_->wake});
+  }
 }
 
 void Engine::carry_out(const Decision& decision, Commands& commands) {

@@ -25,11 +25,12 @@ using PolicyMaker = std::function<std::unique_ptr<Policy>()>;
 /// Same construction and same events give the same commands, byte for byte.
 class Engine {
  public:
-  /// `policy` as the registry spells it, with options; the error is the registry's.
+  /// `policy`, and the placer of the options, as their registries spell them; so are the errors.
   static Result<Engine> make(const Topology& topology, SpeedBook speeds, std::string_view policy,
                              const EngineOptions& options);
 
-  /// With a policy that the registry does not know.
+  /// With a policy that the registry does not know. Where the placer has quotas, make() lets one
+  /// copy of the policy decide for each tenant; here the policy has to know them by itself.
   static Engine with(const Topology& topology, SpeedBook speeds, PolicyMaker maker,
                      const EngineOptions& options);
 
@@ -52,6 +53,8 @@ class Engine {
  private:
   Engine(std::unique_ptr<EngineState> state, PolicyMaker maker, std::unique_ptr<Placer> placer);
 
+  void decide(const Event& event, Commands& commands);
+  void tell_unserved(Commands& commands);
   void carry_out(const Decision& decision, Commands& commands);
 
   std::unique_ptr<EngineState> state_;

@@ -54,6 +54,11 @@ std::string remedy_for(Reason reason) {
       return "An earlier deadline, if it is needed earlier.";
     case Reason::NodesDown:
       return "The nodes' return; it is planned anew on the others meanwhile.";
+    case Reason::QuotaFull:
+      return "It starts when its tenant's other jobs finish; fewer workers, a larger share for the "
+             "tenant, or best effort.";
+    case Reason::PriceDeclined:
+      return "Submit it again later: prices change.";
     case Reason::None:
       break;
   }

@@ -151,8 +151,7 @@ TEST(Why, AJobThatIsTooWideIsToldTheSizeOfTheLargestPool) {
 }
 
 TEST(Why, EveryReasonAPolicyGivesHasARemedy) {
-  for (int i = static_cast<int>(Reason::UnknownSpeed); i <= static_cast<int>(Reason::NodesDown);
-       ++i) {
+  for (int i = static_cast<int>(Reason::UnknownSpeed); i < kReasons; ++i) {
     const Explanation why = why_refused(static_cast<Reason>(i), due(20, job(1, 100)));
 
     EXPECT_THAT(why.remedy, Not(IsEmpty())) << to_string(static_cast<Reason>(i));

@@ -29,7 +29,7 @@ constexpr Words5 kVerdicts = {"admit", "refuse", "defer", "demote", "offer"};
 
 std::vector<std::string_view> reason_words() {
   std::vector<std::string_view> words;
-  for (int i = 0; i <= static_cast<int>(Reason::NodesDown); ++i) {
+  for (int i = 0; i < kReasons; ++i) {
     words.push_back(to_string(static_cast<Reason>(i)));
   }
   return words;
@@ -49,6 +49,7 @@ void fields(auto& line, Is<JournalHeader> auto& header) {
   line.field("seed", header.seed);
   line.field("cluster", header.cluster);
   line.field("tenants", header.tenants);
+  line.field("placer", header.placer);
 }
 
 void fields(auto& line, Is<Completion> auto& completion) {

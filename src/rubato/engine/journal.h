@@ -34,6 +34,7 @@ struct JournalHeader {
   std::uint64_t seed = 0;
   std::string cluster{};  // As Topology::parse reads it.
   std::string tenants{};  // As parse_tenants() reads it.
+  std::string placer{};   // As make_placer() reads it; empty: the default.
 
   friend bool operator==(const JournalHeader&, const JournalHeader&) = default;
 };

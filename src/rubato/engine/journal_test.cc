@@ -89,7 +89,7 @@ TEST(Journal, TheHeaderComesBackAsItWas) {
   EXPECT_EQ(line,
             "rubato-journal/1 policy=tiresias:thresholds=3250/7200 accounting=artifact "
             "slot=60000000 seed=18446744073709551615 cluster=16x8:A100+4x4:T4 "
-            "tenants=\n");
+            "tenants= placer=\n");
 }
 
 TEST(Journal, LinesLookLikeThis) {

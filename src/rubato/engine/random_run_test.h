@@ -46,6 +46,7 @@ class RandomRun {
 
   [[nodiscard]] Job draw_job() {
     Job job = rubato::job(next_id_++, random_.uniform(10, 2000), to_seconds(now_));
+    job.tenant = kTenants[job.id.value % kTenants.size()];
     job.model = random_.chance(0.3) ? "close" : random_.chance(0.05) ? "unheard-of" : "linear";
     job.requested = 1 << random_.integer(0, 3);
     job.duration = seconds(random_.uniform(10, 500));
@@ -68,6 +69,12 @@ class RandomRun {
       }
     }
     last_ = commands;
+    for (const Answer& answer : only<Answer>(commands)) {
+      if (answer.verdict.kind == VerdictKind::Offer) {
+        feed(Reply{.job = answer.verdict.job, .accepted = ++offers_ % 3 != 0});
+        last_.insert(last_.begin(), commands.begin(), commands.end());
+      }
+    }
   }
 
   [[nodiscard]] Instant now() const { return now_; }
@@ -76,6 +83,8 @@ class RandomRun {
   [[nodiscard]] const std::string& journal() const { return journal_; }
 
  private:
+  static constexpr std::array<std::string_view, 3> kTenants = {"a", "b", "guest"};
+
   Instant next_finish() {
     Instant next = kNever;
     engine_.state().jobs.for_each([&](const JobState& job) {
@@ -116,6 +125,7 @@ class RandomRun {
   Instant wake_ = kNever;
   JobId finishing_{};
   std::uint64_t next_id_ = 1;
+  int offers_ = 0;  // Every third is declined.
   Commands last_;
   std::string journal_;
 };

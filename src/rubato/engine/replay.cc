@@ -61,7 +61,8 @@ Result<Engine> engine_for(const JournalHeader& header, std::vector<SpeedRow> spe
                                     .restart = header.restart,
                                     .grid = header.grid,
                                     .seed = header.seed,
-                                    .tenants = *std::move(tenants)});
+                                    .tenants = *std::move(tenants),
+                                    .placer = header.placer});
 }
 
 Result<ReplayReport> replay(std::string_view journal, Engine& fresh) {

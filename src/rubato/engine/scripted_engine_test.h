@@ -55,10 +55,12 @@ struct World {
   double slot_seconds = 1;
   std::uint64_t seed = 0;
   std::vector<SpeedRow> speeds = test_speeds();
+  std::string placer{};
 
   [[nodiscard]] Topology topology() const { return Topology::parse(cluster).value(); }
   [[nodiscard]] EngineOptions options() const {
-    return {.accounting = accounting, .slot = seconds(slot_seconds), .seed = seed};
+    return {
+        .accounting = accounting, .slot = seconds(slot_seconds), .seed = seed, .placer = placer};
   }
   [[nodiscard]] Engine engine(std::string_view policy) const {
     return Engine::make(topology(), SpeedBook(speeds, topology()), policy, options()).value();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct EngineOptions {
   std::uint64_t seed = 0;
   bool share_profiles = false;  // Jobs of one model learn step times from each other.
   std::vector<TenantShare> tenants{};
+  std::string placer{};  // As make_placer() reads it; empty: the default.
 };
 
 /// Owned by Engine; the step functions of this folder change it.
@@ -63,6 +65,7 @@ struct EngineState {
   std::vector<bool> node_up;
   Instant wake = kNever;
   long rounds = 0;
+  std::vector<JobId> unserved;  // Got fewer workers than decided; the policy is to be told.
 };
 
 [[nodiscard]] inline View view_of(EngineState& state) {
@@ -87,7 +90,8 @@ struct EngineState {
                           Commands& commands);
 /// Carries out verdicts: answers owners, drops refused jobs.
 void admit(EngineState& state, const std::vector<Verdict>& verdicts, Commands& commands);
-/// Carries out a round: counts to GPUs, and only what changed becomes a command.
+/// Carries out a round: counts to GPUs, and only what changed becomes a command. Jobs that the
+/// placer refuses, or that must give way, are left in `unserved`.
 void allocate(EngineState& state, Placer& placer, const Decision& decision, const Traits& traits,
               Commands& commands);
 /// Chooses the batch of a job that has just reported its steps.

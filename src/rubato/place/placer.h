@@ -3,6 +3,8 @@
 
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "rubato/core/ids.h"
@@ -17,6 +19,14 @@ struct PlaceRequest {
   int workers = 0;
   bool needs_closeness = false;    // A wider span than needed would slow this job down.
   std::vector<NodeShare> nodes{};  // Where; empty leaves it to the placer.
+  std::string_view tenant{};
+  bool is_guaranteed = false;  // May claim what its tenant is guaranteed, if placers know of that.
+};
+
+/// GPUs that a tenant can count on.
+struct TenantQuota {
+  std::string tenant{};     // Empty: everybody.
+  std::vector<int> gpus{};  // By pool.
 };
 
 /// One job to be moved out of another's way.
@@ -33,8 +43,14 @@ class Placer {
 
   /// Gives the job exactly `workers` GPUs, in place of what it has now. Keeps its present GPUs as
   /// far as that costs no closeness. Nothing, and nothing changed, if the pool, or one of the nodes
-  /// that the request names, has too few free.
+  /// that the request names, has too few free, or a quota is exhausted.
   [[nodiscard]] virtual std::optional<Placement> place(const PlaceRequest& request) = 0;
+
+  /// Jobs that must give way so that `request` can be placed where it is entitled to be; they are
+  /// released before they are returned. Empty without quotas.
+  [[nodiscard]] virtual std::vector<JobId> preempt(const PlaceRequest& /*request*/) { return {}; }
+  /// What tenants are guaranteed. Empty: a request is refused only if the pool has too few free.
+  [[nodiscard]] virtual std::vector<TenantQuota> quotas() const { return {}; }
 
   /// Frees the job's GPUs; no effect if it has none.
   virtual void release(JobId job) = 0;

@@ -2,7 +2,8 @@
 //
 // A Scene plays driver and engine at once: it keeps time, hands events over in their order, gives
 // jobs the workers that decisions name, lets them train at the speed of the book and charges
-// pauses. It stops the test when a decision breaks a rule (capacity, missing verdict).
+// pauses. Owners accept offers that cost no more than the job is worth. It stops the test when a
+// decision breaks a rule (capacity, missing verdict).
 #pragma once
 
 #include <functional>

@@ -165,6 +165,10 @@ void Scene::arrive_next() {
   state.speed = speeds_.resolve(state.job);
   tell(Arrival{.job = job});
   RUBATO_CHECK(verdicts_.contains(job.id));
+  if (const Verdict offer = verdicts_.at(job.id); offer.kind == VerdictKind::Offer) {
+    const Duration latency = offer.promised == kNever ? Duration{} : offer.promised - job.arrival;
+    tell(Reply{.job = job.id, .accepted = offer.payment <= job.value.at(latency)});
+  }
 }
 
 void Scene::tell(const Event& event) {
@@ -195,7 +199,7 @@ void Scene::apply(const Verdict& verdict) {
     jobs_.erase(verdict.job);
     return;
   }
-  job.admitted = true;
+  job.admitted = verdict.kind != VerdictKind::Offer;
   job.promised = verdict.promised;
 }
 

@@ -354,7 +354,9 @@ Result<SimResult> simulate(const std::vector<Job>& jobs, const Topology& topolog
                                            .restart = options.restart,
                                            .grid = options.grid,
                                            .seed = options.seed,
-                                           .share_profiles = options.share_profiles});
+                                           .share_profiles = options.share_profiles,
+                                           .tenants = options.tenants,
+                                           .placer = options.placer});
   if (!engine) {
     return engine.error();
   }

@@ -24,6 +24,8 @@ struct SimOptions {
   bool share_profiles = false;
   std::uint64_t seed = 0;
   FaultOptions faults{};
+  std::vector<TenantShare> tenants{};
+  std::string placer{};      // As make_placer() reads it; empty: the default.
   bool keep_bars = false;    // Keep every placement, for pictures.
   double limit_seconds = 0;  // By a real clock; a run that takes longer fails. 0: no limit.
   bool audit = false;        // Check the whole engine after every event: slow, for tests.

@@ -178,6 +178,65 @@ TEST(Simulator, StallsUnchangedJobsUnderTheArtifactsAccounting) {
   EXPECT_EQ(seen.finish(0), 500 + 2 + 2 * 2 + 2);
 }
 
+// At one price, two per GPU hour, a job of two GPU hours costs four.
+Seen sold_to(const std::vector<double>& values) {
+  std::vector<Job> jobs;
+  for (const double value : values) {
+    jobs.push_back(job_of(0, 2, 3600));
+    jobs.back().value.amount = value;
+  }
+  return watch(jobs, without_cost("bandit-pricing:price_min=2,price_max=2,arms=1"));
+}
+
+TEST(Simulator, OwnersPayUpToWhatTheJobIsWorth) {
+  const Seen seen = sold_to({4, 3.9});
+
+  EXPECT_EQ(seen.events_at(0),
+            (std::vector<std::string>{"arrival 0", "reply", "arrival 1", "reply", "tick"}));
+  EXPECT_EQ(seen.finish(0), 3600);
+  EXPECT_EQ(summarize(seen.result.history).finished, 1);
+  const auto refused = std::ranges::find_if(seen.commands, [](const auto& each) {
+    const auto* answer = std::get_if<Answer>(&each.second);
+    return answer != nullptr && answer->verdict.kind == VerdictKind::Refuse;
+  });
+  ASSERT_NE(refused, seen.commands.end());
+  EXPECT_EQ(std::get<Answer>(refused->second).verdict.job, JobId{1});
+  EXPECT_EQ(std::get<Answer>(refused->second).verdict.reason, Reason::PriceDeclined);
+}
+
+TEST(Simulator, EndsThoughEveryOfferIsDeclined) {
+  const Seen seen = sold_to({1, 2, 3});
+
+  EXPECT_EQ(summarize(seen.result.history).finished, 0);
+  EXPECT_EQ(seen.events.size(), 6U);
+}
+
+// What tenants are guaranteed is the same, whatever another one submits.
+TEST(Simulator, KeepsTenantsApartWithHived) {
+  SimOptions options = without_cost("fifo");
+  options.tenants = {{.name = "a", .share = 0.5}, {.name = "b", .share = 0.5}};
+  options.placer = "hived";
+  std::vector<Job> jobs = {job_of(0, 2, 100), job_of(0, 2, 100), job_of(1, 2, 100)};
+  jobs[0].tenant = jobs[1].tenant = "a";
+  jobs[2].tenant = "b";
+
+  const Seen seen = watch(jobs, options);
+
+  EXPECT_EQ(seen.finish(0), 100);
+  EXPECT_EQ(seen.finish(1), 200);
+  EXPECT_EQ(seen.finish(2), 101);
+}
+
+TEST(Simulator, TellsWhatIsWrongWithThePlacer) {
+  const Topology topology = Topology::parse("1x4").value();
+  const SpeedBook speeds(linear_rows(), topology);
+
+  const auto result = simulate({}, topology, speeds, {.policy = "fifo", .placer = "hive"});
+
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().message, "unknown placer 'hive'; did you mean 'hived'?");
+}
+
 TEST(Simulator, GivesTheSameHistoryForTheSameSeed) {
   SimOptions options{.policy = "elasticflow",
                      .seed = 3,

@@ -48,7 +48,7 @@ bool fits_elasticflow(const Job& job) {
       job.job_class == (job.has_deadline() ? JobClass::Slo : JobClass::BestEffort);
   const bool is_weight_kept = !(job.weight < 1) && !(job.weight > 1);
   return is_class_kept && is_weight_kept && job.tenant.empty() && job.gpu_type.empty() &&
-         job.workers == defaults.workers && job.value == defaults.value;
+         job.region.empty() && job.workers == defaults.workers && job.value == defaults.value;
 }
 
 }  // namespace rubato

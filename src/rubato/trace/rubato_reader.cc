@@ -19,6 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr double kAmountMax = 1e300;
+constexpr double kDataMax = 1e9;  // Gigabytes: an exabyte.
 constexpr int kIntMax = std::numeric_limits<int>::max();
 constexpr std::size_t kListMax = 4096;  // Worker counts or value steps of one job.
 
@@ -262,6 +263,8 @@ void read_job(Fields& fields, Job& job) {
   fields.seconds("duration", job.duration);
   read_workers(fields, job.workers);
   fields.text("gpu_type", job.gpu_type);
+  fields.text("region", job.region);
+  fields.number("data_gb", 0, kDataMax, job.data_gb);
   fields.number("weight", 0, kAmountMax, job.weight);
   read_value(fields, job.value);
 }

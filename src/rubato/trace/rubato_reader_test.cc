@@ -31,7 +31,8 @@ TEST(RubatoReader, ReadsEveryField) {
   const TraceText trace =
       read(R"({"id":7,"name":"n","tenant":"t","class":"soft","arrival":1,"deadline":5,"work":2.5,)"
            R"("model":"m","batch":8,"requested":4,"duration":3,)"
-           R"("workers":{"min":2,"max":8,"listed":[2,4,8]},"gpu_type":"A100","weight":0.5,)"
+           R"("workers":{"min":2,"max":8,"listed":[2,4,8]},"gpu_type":"A100","region":"west",)"
+           R"("data_gb":12.5,"weight":0.5,)"
            R"("value":{"kind":"steps","amount":3,"decay":0.5,"knee":7,)"
            R"("steps":[{"within":1,"amount":9},{"within":2,"amount":3}]}})");
 
@@ -42,6 +43,8 @@ TEST(RubatoReader, ReadsEveryField) {
   EXPECT_EQ(job.job_class, JobClass::Soft);
   EXPECT_EQ(job.workers, (WorkerCounts{.min = 2, .max = 8, .listed = {2, 4, 8}}));
   EXPECT_EQ(job.gpu_type, "A100");
+  EXPECT_EQ(job.region, "west");
+  EXPECT_DOUBLE_EQ(job.data_gb, 12.5);
   EXPECT_DOUBLE_EQ(job.weight, 0.5);
   EXPECT_EQ(job.value.kind, ValueKind::Steps);
   EXPECT_EQ(job.value.knee, std::chrono::seconds(7));
@@ -67,6 +70,7 @@ TEST(RubatoReader, ExplainsWrongValues) {
       "{\"arrival\":1,\"class\":\"slow\"}\n"
       "{\"arrival\":1,\"requested\":0}\n"
       "{\"arrival\":1,\"batch\":1.5}\n"
+      "{\"arrival\":1,\"data_gb\":-1}\n"
       "{\"arrival\":1,\"workers\":{\"min\":4,\"max\":2}}\n"
       "{\"arrival\":1,\"workers\":{\"listed\":[2,2]}}\n"
       "{\"arrival\":1,\"value\":{\"steps\":[{\"within\":2,\"amount\":1},"
@@ -86,12 +90,13 @@ TEST(RubatoReader, ExplainsWrongValues) {
           "'slo'?",
           "trace:6: requested: found '0', expected a whole number from 1 to 1048576",
           "trace:7: batch: found '1.5', expected a whole number from 0 to 2147483647",
-          "trace:8: workers.min: 4 is more than max, which is 2",
-          "trace:9: workers.listed: expected rising whole numbers from 1",
-          "trace:10: value.steps: expected rising 'within' and falling 'amount'",
-          "trace:11: id: expected a whole number, zero or more",
-          "trace:12: found '[1]', expected an object",
-          "trace:13: found '{\"arrival\":1', expected one JSON object"));
+          "trace:8: data_gb: found '-1', expected a number from 0 to 1e+09",
+          "trace:9: workers.min: 4 is more than max, which is 2",
+          "trace:10: workers.listed: expected rising whole numbers from 1",
+          "trace:11: value.steps: expected rising 'within' and falling 'amount'",
+          "trace:12: id: expected a whole number, zero or more",
+          "trace:13: found '[1]', expected an object",
+          "trace:14: found '{\"arrival\":1', expected one JSON object"));
 }
 
 TEST(RubatoReader, RefusesOtherVersionsAndMissingHeaders) {

@@ -13,9 +13,10 @@ inline constexpr std::string_view kRubatoTraceFormat = "rubato-trace/1";
 
 inline constexpr std::array<std::string_view, 4> kHeaderFields{"format", "source", "seed", "jobs"};
 
-inline constexpr std::array<std::string_view, 15> kJobFields{
-    "id",    "name",      "tenant",   "class",   "arrival",  "deadline", "work", "model",
-    "batch", "requested", "duration", "workers", "gpu_type", "weight",   "value"};
+inline constexpr std::array<std::string_view, 17> kJobFields{
+    "id",       "name",   "tenant",  "class",     "arrival",  "deadline",
+    "work",     "model",  "batch",   "requested", "duration", "workers",
+    "gpu_type", "region", "data_gb", "weight",    "value"};
 
 inline constexpr std::array<std::string_view, 3> kWorkersFields{"min", "max", "listed"};
 

@@ -98,6 +98,12 @@ std::string rubato_job_line(const Job& job) {
   if (!job.gpu_type.empty()) {
     object.add("gpu_type", string_text(job.gpu_type));
   }
+  if (!job.region.empty()) {
+    object.add("region", string_text(job.region));
+  }
+  if (job.data_gb > 0) {
+    object.add("data_gb", shortest(job.data_gb));
+  }
   if (job.weight < 1 || job.weight > 1) {
     object.add("weight", shortest(job.weight));
   }

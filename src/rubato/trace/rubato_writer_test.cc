@@ -66,6 +66,8 @@ Job any_job(std::uint64_t seed) {
           .requested = static_cast<int>(random.integer(1, kGpusMax)),
           .duration = any_span(random),
           .gpu_type = any_text(random),
+          .region = any_text(random),
+          .data_gb = random.chance(0.3) ? 0 : random.uniform(0, 1e9),
           .weight = random.chance(0.3) ? 1 : any_amount(random)};
   if (random.chance(0.5)) {
     job.workers = {
@@ -91,6 +93,8 @@ void expect_same(const Job& left, const Job& right) {
   EXPECT_EQ(left.duration, right.duration);
   EXPECT_EQ(left.workers, right.workers);
   EXPECT_EQ(left.gpu_type, right.gpu_type);
+  EXPECT_EQ(left.region, right.region);
+  EXPECT_EQ(left.data_gb, right.data_gb);
   EXPECT_EQ(left.weight, right.weight);
   EXPECT_EQ(left.value, right.value);
 }
