@@ -20,6 +20,10 @@ struct PriceCurve {
   /// `part` in [0, 1]. Without a range (low or high not positive) everything is free.
   [[nodiscard]] double at(double part) const;
 
+  /// What `count` units cost that are taken one after another, each at the price that those before
+  /// it leave behind, if one unit at the present price costs `price` for a time of `slots` slots.
+  [[nodiscard]] double crowded(double price, double slots, int count, int capacity) const;
+
   friend bool operator==(const PriceCurve&, const PriceCurve&) = default;
 };
 

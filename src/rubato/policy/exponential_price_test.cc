@@ -32,5 +32,20 @@ TEST(PriceCurve, IsFreeAsLongAsNothingIsKnown) {
   EXPECT_EQ(from_zero(0).at(0.5), 0);
 }
 
+TEST(PriceCurve, MakesEachUnitOfACrowdDearerThanTheOneBefore) {
+  constexpr int kCapacity = 8;
+  for (const PriceCurve& curve : {low_to_high(1, 16), from_zero(9)}) {
+    for (int used = 0; used < kCapacity; ++used) {
+      double expected = 0;
+      for (int count = 1; used + count <= kCapacity; ++count) {
+        expected += 3 * curve.at((used + count - 1.0) / kCapacity);
+        const double price = 3 * curve.at(1.0 * used / kCapacity);
+        EXPECT_NEAR(curve.crowded(price, 3, count, kCapacity), expected, 1e-9);
+      }
+    }
+  }
+  EXPECT_EQ(low_to_high(2, 2).crowded(2, 1, 3, 4), 6);
+}
+
 }  // namespace
 }  // namespace rubato

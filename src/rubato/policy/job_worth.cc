@@ -38,9 +38,9 @@ JobWorth::JobWorth(const JobState& job, const View& view)
   }
   const JobNeeds all = needs_for(job, job.job.work, view);
   amount_ = job.job.weight * all.gpu_time / kSecondsPerHour;
-  half_ = deadline_ != kNever ? deadline_ - arrival_
+  span_ = deadline_ != kNever ? deadline_ - arrival_
                               : from_seconds(to_seconds(all.fastest) * kPatience);
-  half_ = std::max(half_, Duration{1});
+  span_ = std::max(span_, Duration{1});
 }
 
 double JobWorth::at(Instant finish) const {
@@ -51,7 +51,9 @@ double JobWorth::at(Instant finish) const {
   if (is_given_) {
     return given_.at(latency);
   }
-  return amount_ * std::max(0.0, 1 - to_seconds(latency) / (2 * to_seconds(half_)));
+  const double part = to_seconds(latency) / to_seconds(span_);
+  return part <= 1 ? amount_ * (1 - kLossByDeadline * part)
+                   : amount_ * (1 - kLossByDeadline) * std::max(0.0, 2 - part);
 }
 
 }  // namespace rubato

@@ -2,7 +2,7 @@
 //
 // A job that carries a value function is worth what that says. A plain job (its value function is
 // the constant 1 of every trace) gets a worth of its own: its weight times the GPU-hours it needs,
-// falling linearly from its arrival to a half at its deadline and to nothing after twice that time.
+// falling by a tenth until its deadline and then to nothing in the same time again.
 // Without a deadline, a multiple of its fastest run time takes its place. So GPU time is worth the
 // same in all plain jobs, and finishing early always pays. An `slo` job that is late is worth
 // nothing, whatever its value function says: its deadline is hard.
@@ -25,8 +25,10 @@ struct JobNeeds {
 /// Never rises with time.
 class JobWorth {
  public:
-  /// Fastest run times after which a plain job without a deadline is worth a half.
+  /// Fastest run times that take the place of the deadline of a plain job without one.
   static constexpr double kPatience = 10;
+  /// Small, so that GPUs are not wasted on haste; not nothing, so that they are not left idle.
+  static constexpr double kLossByDeadline = 0.1;
 
   JobWorth(const JobState& job, const View& view);
 
@@ -41,7 +43,7 @@ class JobWorth {
   Instant arrival_{};
   Instant deadline_ = kNever;
   double amount_ = 0;  // Of a plain job at its arrival.
-  Duration half_{};    // After which it is worth half of it.
+  Duration span_{};    // From arrival to deadline.
 };
 
 }  // namespace rubato

@@ -36,15 +36,15 @@ TEST(JobNeeds, AreThoseOfTheBestCounts) {
   EXPECT_EQ(needs.fastest, from_seconds(900));
 }
 
-TEST(JobWorth, IsTheGpuTimeOfAPlainJobAndHalfOfItAtTheDeadline) {
+TEST(JobWorth, IsTheGpuTimeOfAPlainJobAndATenthLessAtTheDeadline) {
   Job job = due_at(1100, linear_job(1, 100, 2, 3600));
   job.job_class = JobClass::Soft;
   job.weight = 3;
   const JobWorth worth = Seen(job).worth();
 
   EXPECT_DOUBLE_EQ(worth.at(at_seconds(100)), 6);
-  EXPECT_DOUBLE_EQ(worth.at(at_seconds(1100)), 3);
-  EXPECT_DOUBLE_EQ(worth.at(at_seconds(1600)), 1.5);
+  EXPECT_DOUBLE_EQ(worth.at(at_seconds(1100)), 5.4);
+  EXPECT_DOUBLE_EQ(worth.at(at_seconds(1600)), 2.7);
   EXPECT_DOUBLE_EQ(worth.at(at_seconds(5000)), 0);
   EXPECT_FALSE(worth.may_be_refused());
 }
@@ -52,7 +52,7 @@ TEST(JobWorth, IsTheGpuTimeOfAPlainJobAndHalfOfItAtTheDeadline) {
 TEST(JobWorth, IsNothingAfterAHardDeadline) {
   const JobWorth worth = Seen(due_at(1000, linear_job(1, 0, 1, 3600))).worth();
 
-  EXPECT_DOUBLE_EQ(worth.at(at_seconds(1000)), 0.5);
+  EXPECT_DOUBLE_EQ(worth.at(at_seconds(1000)), 0.9);
   EXPECT_EQ(worth.at(at_seconds(1001)), 0);
   EXPECT_TRUE(worth.may_be_refused());
 }
@@ -61,7 +61,7 @@ TEST(JobWorth, HasPatienceWithoutADeadline) {
   // Its fastest run takes 450 s.
   const JobWorth worth = Seen(best_effort(linear_job(1, 0, 1, 3600))).worth();
 
-  EXPECT_DOUBLE_EQ(worth.at(at_seconds(4500)), 0.5);
+  EXPECT_DOUBLE_EQ(worth.at(at_seconds(4500)), 0.9);
   EXPECT_EQ(worth.at(kNever), 0);
 }
 

@@ -1,7 +1,6 @@
 #include "rubato/policy/oasis.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -117,12 +116,13 @@ class Oasis final : public PlanningPolicy {
       demand.counts.push_back(
           {.workers = point.workers, .gain = static_cast<int>(std::min<double>(gain, kUnits))});
     }
-    const ElasticSearch request{
-        .workers = {&book().calendar(pool), {history_.curve(options().estimate)}},
-        .first = ready_at(job, pool, view),
-        .slot = slot,
-        .slots = options().horizon,
-        .price_slot = kPriceSlot};
+    const ElasticSearch request{.workers = {.calendar = &book().calendar(pool),
+                                            .prices = {history_.curve(options().estimate)},
+                                            .crowds = true},
+                                .first = ready_at(job, pool, view),
+                                .slot = slot,
+                                .slots = options().horizon,
+                                .price_slot = kPriceSlot};
     return best_elastic(request, demand, [&](Instant finish) { return worth.at(finish); });
   }
 
@@ -149,7 +149,7 @@ class Oasis final : public PlanningPolicy {
     history_.observe({.best_value = worth.at(later(start, needs.fastest)),
                       .late_value = worth.at(later(start, horizon)),
                       .gpu_time = needs.gpu_time,
-                      .top_time = to_seconds(slot),
+                      .top_time = options().by_slot ? to_seconds(slot) : needs.gpu_time,
                       .all_time = view.topology.gpus() * to_seconds(horizon)});
   }
 
@@ -163,10 +163,6 @@ std::unique_ptr<Policy> make_oasis(const PlanningOptions& options) {
 }
 
 Result<std::unique_ptr<Policy>> make_oasis(const PolicyOptions& options) {
-  static constexpr std::array<std::string_view, 3> kKeys = {"slot", "horizon", "estimate"};
-  if (Status status = options.only(kKeys); !status) {
-    return status.error();
-  }
   const auto chosen = planning_options(options);
   if (!chosen) {
     return chosen.error();
@@ -177,11 +173,11 @@ Result<std::unique_ptr<Policy>> make_oasis(const PolicyOptions& options) {
 PolicyInfo oasis_policy() {
   return {.name = "oasis",
           .paper = "OASiS, INFOCOM'18",
-          .fidelity = "exact search and prices; jobs train by all-reduce, pools are sites",
+          .fidelity = "exact search; all-reduce jobs, pools as sites, crowd prices",
           .objective = "total value of finished jobs",
           .needs = "speed curve, value",
           .use_when = "jobs are worth different amounts and less when late",
-          .options = "slot=0 (s, 0: by job), horizon=100 (slots), estimate=0.5",
+          .options = "slot=0 (s, 0: by job), horizon=100 (slots), estimate=0.5, range=job|slot",
           .make = make_oasis};
 }
 

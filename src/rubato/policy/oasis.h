@@ -16,6 +16,12 @@
 // - Slots are as long as an eighth of the job's fastest run unless `slot` says otherwise; the last
 //   one is cut where the work will be done. The price is what it was with the whole slot.
 // - The range of prices is learnt from the jobs seen so far (price_history.h), clamped, and halved.
+//   The highest one is what the dearest job would pay per GPU-second it needs; in the paper, for a
+//   single worker-slot (`range=slot`), which here leaves a third of the cluster idle.
+// - Jobs are not small against the cluster, so a worker is charged as if those of the same slot
+// were
+//   taken one after another, each at the price the one before leaves behind. With one price for all
+//   of them the first job of an empty cluster takes everything for next to nothing.
 // - Plain jobs get a value of their own (job_worth.h). Without a hard deadline they are not refused
 //   but planned at any price, or wait.
 #pragma once

@@ -1,6 +1,7 @@
 #include "rubato/policy/planning_policy.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -10,7 +11,7 @@
 namespace rubato {
 namespace {
 
-constexpr int kTriesMax = 64;  // Waiting jobs that one round tries to plan.
+constexpr int kTriesMax = 8;  // Waiting jobs that one round tries to plan.
 constexpr Duration kLeastExtension = std::chrono::seconds(1);
 
 }  // namespace
@@ -38,14 +39,26 @@ Duration foreseen_pause(const ResizeCost& costs, const Job& job, int from, int t
   return Duration{};
 }
 
-Result<PlanningOptions> planning_options(const PolicyOptions& options) {
+Result<PlanningOptions> planning_options(const PolicyOptions& options,
+                                         std::span<const std::string_view> more) {
+  static constexpr std::array<std::string_view, 2> kRanges = {"job", "slot"};
+  std::vector<std::string_view> keys = {"slot", "horizon", "estimate", "range"};
+  keys.insert(keys.end(), more.begin(), more.end());
+  if (Status status = options.only(keys); !status) {
+    return status.error();
+  }
   PlanningOptions chosen;
   const auto slot = options.number("slot", 0, 0, 1e9);
   const auto horizon = options.number("horizon", chosen.horizon, 1, 10'000);
   const auto estimate = options.number("estimate", chosen.estimate, 0, 100);
-  if (!slot || !horizon || !estimate) {
-    return !slot ? slot.error() : !horizon ? horizon.error() : estimate.error();
+  const auto range = options.word("range", "job", kRanges);
+  if (!slot || !horizon || !estimate || !range) {
+    return !slot       ? slot.error()
+           : !horizon  ? horizon.error()
+           : !estimate ? estimate.error()
+                       : range.error();
   }
+  chosen.by_slot = *range == "slot";
   chosen.slot = from_seconds(*slot);
   chosen.horizon = static_cast<int>(*horizon);
   chosen.estimate = *estimate;

@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,12 +28,14 @@ struct PlanningOptions {
   Duration slot{};
   int horizon = 100;      // Slots ahead that plans may reach; bounds what a decision costs.
   double estimate = 0.5;  // Part of the observed range of prices that is believed.
+  bool by_slot = false;   // The highest price is a job's value for one slot, not for all it needs.
 
   static constexpr int kSlotsOfFastest = 8;
 };
 
-/// Reads slot=, horizon= and estimate=.
-[[nodiscard]] Result<PlanningOptions> planning_options(const PolicyOptions& options);
+/// Reads slot=, horizon=, estimate= and range=; no other keys are allowed but those of `more`.
+[[nodiscard]] Result<PlanningOptions> planning_options(const PolicyOptions& options,
+                                                       std::span<const std::string_view> more = {});
 
 class PlanningPolicy : public Policy {
  public:

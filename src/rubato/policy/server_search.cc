@@ -36,7 +36,8 @@ std::vector<UnitOffer> offers_of(const PricedSites& sites, std::span<const int> 
 class SlotMarket {
  public:
   SlotMarket(const ElasticSearch& search, const ElasticDemand& demand, TimeWindow window)
-      : demand_(demand),
+      : search_(search),
+        demand_(demand),
         window_(window),
         workers_(offers_of(search.workers, demand.worker_demand, window, search.price_slot)) {
     if (!demand.server_demand.empty()) {
@@ -46,10 +47,12 @@ class SlotMarket {
 
   /// Where so many workers go; adds to `cost`. Nothing if they or their servers do not fit.
   [[nodiscard]] std::optional<SlotUse> use(int workers, double& cost) const {
-    auto worker_sites = fill_cheapest(workers_, workers, cost);
+    double worker_cost = 0;
+    auto worker_sites = fill_cheapest(workers_, workers, worker_cost);
     if (!worker_sites) {
       return std::nullopt;
     }
+    cost += search_.workers.crowds ? crowded_cost(workers) : worker_cost;
     SlotUse made{.window = window_, .workers = workers, .worker_sites = *std::move(worker_sites)};
     if (!demand_.server_demand.empty()) {
       const auto count = static_cast<int>(std::ceil(workers * demand_.servers_per_worker - 1e-9));
@@ -63,6 +66,13 @@ class SlotMarket {
   }
 
  private:
+  [[nodiscard]] double crowded_cost(int workers) const {
+    const double slots = to_seconds(window_.to - window_.from) / to_seconds(search_.price_slot);
+    return search_.workers.prices.front().crowded(workers_.front().price, slots, workers,
+                                                  search_.workers.calendar->capacity(0, 0));
+  }
+
+  const ElasticSearch& search_;
   const ElasticDemand& demand_;
   TimeWindow window_;
   std::vector<UnitOffer> workers_;

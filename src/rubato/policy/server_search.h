@@ -20,6 +20,8 @@ namespace rubato {
 struct PricedSites {
   const UseCalendar* calendar = nullptr;
   std::vector<PriceCurve> prices{};
+  /// The workers of a slot are priced one after another, by the first resource of the one site.
+  bool crowds = false;
 };
 
 /// A job as the search sees it.

@@ -32,6 +32,9 @@ class UseCalendar {
   [[nodiscard]] int capacity(std::size_t site, std::size_t resource) const {
     return capacity_[site][resource];
   }
+  [[nodiscard]] int capacity_of_all(std::size_t resource) const {
+    return total_capacity_[resource];
+  }
   /// The least that is free at any moment of the window; not below zero.
   [[nodiscard]] int free(std::size_t site, std::size_t resource, TimeWindow window) const;
 
