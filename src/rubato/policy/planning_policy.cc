@@ -112,13 +112,13 @@ Decision PlanningPolicy::on(const Event& event, const View& view) {
     const JobState* job = view.jobs.find(report->job);
     is_round_due_ |= job != nullptr && job->share == 0;
   } else if (std::holds_alternative<Tick>(event)) {
-    timer_.held(view.now);
     is_round_due_ = false;
     decision.is_round = true;
     continue_overdue(view);
     retry_waiting(view);
     hold_batch(view, decision);
     add_targets(view, decision);
+    timer_.held(view.now);  // Not before: until here plans may begin now.
   }
   report_plans(view, decision);
   const Instant handled = timer_.last() == kNever ? Instant::min() : timer_.last();
