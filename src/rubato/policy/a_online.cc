@@ -16,10 +16,9 @@ namespace {
 constexpr std::size_t kJobsMax = 32;  // Of one batch, the densest.
 constexpr int kStartsPerWindow = 8;
 constexpr std::size_t kPulledMax = 32;  // Plans that one batch tries to bring forward.
-constexpr int kSlowestCrew = 2;  // Times the run of the fastest.
-constexpr double kLeast = 1e-9;  // For weights and work of nothing.
+constexpr int kSlowestCrew = 2;         // Times the run of the fastest.
+constexpr double kLeast = 1e-9;         // For weights and work of nothing.
 constexpr Duration kLeastSlot = std::chrono::seconds(60);
-constexpr int kReplanStarts = 100;
 
 // A calendar of the same sites, with nothing reserved.
 UseCalendar fresh(const UseCalendar& calendar) {
@@ -29,11 +28,6 @@ UseCalendar fresh(const UseCalendar& calendar) {
   }
   return UseCalendar(std::move(capacity));
 }
-
-struct Candidate {
-  PoolId pool{};
-  Booking booking{};
-};
 
 /// A job of a batch.
 struct Entrant {
@@ -66,11 +60,6 @@ struct Market {
   std::vector<UseCalendar> prices{};  // [pool]
 };
 
-// Less cost, then the ties of window_search.h.
-bool is_better(const Booking& a, const Booking& b) {
-  return a.payoff() != b.payoff() ? a.payoff() > b.payoff() : a.window.to < b.window.to;
-}
-
 class AOnline final : public PlanningPolicy {
  public:
   explicit AOnline(const AOnlineOptions& options)
@@ -85,24 +74,8 @@ class AOnline final : public PlanningPolicy {
     return Verdict{.job = job.id()};
   }
 
-  // The earliest finish there is.
   bool replan(const JobState& job, const View& view) override {
-    const Duration step = slot_of(needs_of(job, view).fastest, view);
-    std::optional<Candidate> best;
-    for (const Pool& pool : view.topology.pools()) {
-      const Instant first = ready_at(job, pool.id, view);
-      keep_better(best, pool.id,
-                  best_crew({.pool = pool.id, .room = {&book().calendar(pool.id)}},
-                            crews_of(job, pool, view, job.job.requested),
-                            {.first = first,
-                             .step = step,
-                             .last_start = later(first, kReplanStarts * step)},
-                            [](Instant finish) { return -to_seconds(finish); }));
-    }
-    if (best) {
-      book().set(job.id(), plan_of(best->booking, best->pool, book()), view.now);
-    }
-    return best.has_value();
+    return book_earliest(job, job.job.requested, view);
   }
 
   void hold_batch(const View& view, Decision& /*decision*/) override {
@@ -151,13 +124,6 @@ class AOnline final : public PlanningPolicy {
     return on_grid(Instant{std::max(chosen, view.slot)}, view.slot).time_since_epoch();
   }
 
-  static void keep_better(std::optional<Candidate>& best, PoolId pool,
-                          std::optional<Booking> found) {
-    if (found && (!best || is_better(*found, best->booking))) {
-      best = Candidate{.pool = pool, .booking = *std::move(found)};
-    }
-  }
-
   // The densest of those who wait, and how each could run in each pool.
   [[nodiscard]] std::vector<Entrant> entrants(const View& view) const {
     std::vector<std::pair<double, JobId>> order;  // Worker-slots per weight, the fewest first.
@@ -173,9 +139,8 @@ class AOnline final : public PlanningPolicy {
       const JobState& job = view.jobs.at(id);
       const double weight = std::max(job.job.weight, kLeast);
       Entrant& entrant = found.emplace_back();
-      entrant.batch = {.job = id,
-                       .weight = weight,
-                       .worker_slots = std::max(slots_per_weight * weight, kLeast)};
+      entrant.batch = {
+          .job = id, .weight = weight, .worker_slots = std::max(slots_per_weight * weight, kLeast)};
       for (const Pool& pool : view.topology.pools()) {
         entrant.crews.push_back(crews_of(job, pool, view, job.job.requested));
       }
@@ -198,14 +163,14 @@ class AOnline final : public PlanningPolicy {
     for (const Pool& pool : view.topology.pools()) {
       market.prices.push_back(fresh(book().calendar(pool.id)));
     }
-    std::optional<Candidate> quoted;
+    std::optional<PoolBooking> quoted;
     const auto quote = [&](JobId id, TimeWindow window) -> std::optional<double> {
       quoted = cheapest(*by_id.at(id), window, market, view);
       return quoted ? std::optional(quoted->booking.posting.cost) : std::nullopt;
     };
     const auto accept = [&](JobId id) {
       reserve(market.prices[quoted->pool.value], quoted->booking);
-      book().set(id, plan_of(quoted->booking, quoted->pool, book()), view.now);
+      book().set(id, plan_of(*quoted, book()), view.now);
       pending_.erase(id);
     };
     schedule_batch(std::move(jobs), view.now, length, {.quote = quote, .accept = accept});
@@ -231,12 +196,12 @@ class AOnline final : public PlanningPolicy {
   }
 
   // A_mincost in all pools.
-  [[nodiscard]] std::optional<Candidate> cheapest(const Entrant& entrant, TimeWindow window,
-                                                  const Market& prices, const View& view) const {
+  [[nodiscard]] std::optional<PoolBooking> cheapest(const Entrant& entrant, TimeWindow window,
+                                                    const Market& prices, const View& view) const {
     const Duration part = (window.to - window.from) / kStartsPerWindow;
     const Instant step = on_grid(Instant{std::max({part, view.slot, Duration{1}})}, view.slot);
     const JobState& job = view.jobs.at(entrant.batch.job);
-    std::optional<Candidate> best;
+    std::optional<PoolBooking> best;
     for (const Pool& pool : view.topology.pools()) {
       const CrewMarket market{.pool = pool.id,
                               .room = {&book().calendar(pool.id)},

@@ -2,8 +2,9 @@
 //
 // Jobs are collected and decided in batches at doubling intervals (doubling_clock.h). A batch is
 // packed into windows by weight per worker-slot and by prices that start at nothing in each window
-// (dual_batch.h; A_dual, A_maxweight); a job takes the cheapest number of workers and nodes, together
-// on one or apart (window_search.h; A_mincost). It runs without a break and everybody is admitted.
+// (dual_batch.h; A_dual, A_maxweight); a job takes the cheapest number of workers and nodes,
+// together on one or apart (window_search.h; A_mincost). It runs without a break and everybody is
+// admitted.
 //
 // After the paper, of which we have the outline. Differences and decisions of ours:
 // - The order of jobs in a window and the bases of prices are reconstructed.
@@ -29,8 +30,8 @@
 namespace rubato {
 
 struct AOnlineOptions {
-  Duration slot{};   // Unit of the intervals; zero: the engine's slot, but at least a minute.
-  int window = 16;   // Slots at which intervals stop growing.
+  Duration slot{};  // Unit of the intervals; zero: the engine's slot, but at least a minute.
+  int window = 16;  // Slots at which intervals stop growing.
 };
 
 [[nodiscard]] std::unique_ptr<Policy> make_a_online(const AOnlineOptions& options);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "rubato/policy/planning_policy.h"
+#include "rubato/policy/plan_times.h"
 
 namespace rubato {
 namespace {
@@ -114,12 +114,28 @@ std::optional<Booking> best_crew(const CrewMarket& market, std::vector<CrewChoic
                       }});
 }
 
-BookedPlan plan_of(const Booking& booking, PoolId pool, const PlanBook& book) {
+void keep_better(std::optional<PoolBooking>& best, PoolId pool, std::optional<Booking> found) {
+  if (!found) {
+    return;
+  }
+  if (best) {
+    const Booking& old = best->booking;
+    const bool is_better = found->payoff() != old.payoff() ? found->payoff() > old.payoff()
+                                                           : found->window.to < old.window.to;
+    if (!is_better) {
+      return;
+    }
+  }
+  best = PoolBooking{.pool = pool, .booking = *std::move(found)};
+}
+
+BookedPlan plan_of(const PoolBooking& found, const PlanBook& book) {
+  const Booking& booking = found.booking;
   BookedSegment segment{.window = booking.window, .workers = booking.choice.crew.workers};
   for (const SiteCount& each : booking.posting.workers) {
-    segment.nodes.push_back({.node = book.node(pool, each.site), .workers = each.count});
+    segment.nodes.push_back({.node = book.node(found.pool, each.site), .workers = each.count});
   }
-  return {.pool = pool, .segments = {std::move(segment)}};
+  return {.pool = found.pool, .segments = {std::move(segment)}};
 }
 
 void reserve(UseCalendar& calendar, const Booking& booking) {

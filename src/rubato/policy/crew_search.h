@@ -52,8 +52,16 @@ struct CrewTimes {
                                                const CrewTimes& times,
                                                const std::function<double(Instant)>& value);
 
+struct PoolBooking {
+  PoolId pool{};
+  Booking booking{};
+};
+
+/// Replaces `best` by a booking with a higher payoff, or the same and an earlier finish.
+void keep_better(std::optional<PoolBooking>& best, PoolId pool, std::optional<Booking> found);
+
 /// The booking as a plan.
-[[nodiscard]] BookedPlan plan_of(const Booking& booking, PoolId pool, const PlanBook& book);
+[[nodiscard]] BookedPlan plan_of(const PoolBooking& found, const PlanBook& book);
 
 /// Takes what the booking needs out of a calendar of the same sites.
 void reserve(UseCalendar& calendar, const Booking& booking);

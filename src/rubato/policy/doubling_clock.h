@@ -1,9 +1,9 @@
 // When batches are due: one slot after the first job, then after twice as long each time.
 //
 // The interval-doubling framework (Hall, Schulz, Shmoys, Wein 1997) behind A_online and Astraea:
-// batch l is decided 2^l slots after the start, with a window of that length. In a system that never
-// empties intervals would grow without end, so they stop growing at `slots_max`, and the clock starts
-// anew when the system has run empty.
+// batch l is decided 2^l slots after the start, with a window of that length. In a system that
+// never empties intervals would grow without end, so they stop growing at `slots_max`, and the
+// clock starts anew when the system has run empty.
 #pragma once
 
 #include <algorithm>

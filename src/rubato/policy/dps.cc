@@ -9,11 +9,6 @@
 namespace rubato {
 namespace {
 
-struct Candidate {
-  PoolId pool{};
-  Booking booking{};
-};
-
 class Dps final : public PlanningPolicy {
  public:
   explicit Dps(const PlanningOptions& options) : PlanningPolicy(SiteKind::Nodes, options) {}
@@ -26,14 +21,14 @@ class Dps final : public PlanningPolicy {
     if (!best || best->booking.payoff() <= 0) {
       return turn_down(job, worth, view);
     }
-    book().set(job.id(), plan_of(best->booking, best->pool, book()), view.now);
+    book().set(job.id(), plan_of(*best, book()), view.now);
     return Verdict{.job = job.id(), .payment = best->booking.posting.cost};
   }
 
   bool replan(const JobState& job, const View& view) override {
     const auto best = search(job, JobWorth(job, view), view);
     if (best) {
-      book().set(job.id(), plan_of(best->booking, best->pool, book()), view.now);
+      book().set(job.id(), plan_of(*best, book()), view.now);
     }
     return best.has_value();
   }
@@ -44,10 +39,10 @@ class Dps final : public PlanningPolicy {
 
  private:
   // The best window in any pool; equal ones go to the first.
-  [[nodiscard]] std::optional<Candidate> search(const JobState& job, const JobWorth& worth,
-                                                const View& view) const {
+  [[nodiscard]] std::optional<PoolBooking> search(const JobState& job, const JobWorth& worth,
+                                                  const View& view) const {
     const Duration slot = slot_of(needs_of(job, view).fastest, view);
-    std::optional<Candidate> best;
+    std::optional<PoolBooking> best;
     for (const Pool& pool : view.topology.pools()) {
       const UseCalendar& calendar = book().calendar(pool.id);
       const Instant first = ready_at(job, pool.id, view);
@@ -56,13 +51,12 @@ class Dps final : public PlanningPolicy {
                               .prices = &calendar,
                               .curve = history_.curve(options().estimate),
                               .crowds = true};
-      auto found = best_crew(
-          market, crews_of(job, pool, view, std::numeric_limits<int>::max()),
-          {.first = first, .step = slot, .last_start = later(first, options().horizon * slot)},
-          [&](Instant finish) { return worth.at(finish); });
-      if (found && (!best || found->payoff() > best->booking.payoff())) {
-        best = Candidate{.pool = pool.id, .booking = *std::move(found)};
-      }
+      keep_better(
+          best, pool.id,
+          best_crew(
+              market, crews_of(job, pool, view, std::numeric_limits<int>::max()),
+              {.first = first, .step = slot, .last_start = later(first, options().horizon * slot)},
+              [&](Instant finish) { return worth.at(finish); }));
     }
     return best;
   }

@@ -45,9 +45,8 @@ int windows_of(std::span<const BatchJob> jobs, double gamma) {
 std::vector<JobId> schedule_batch(std::vector<BatchJob> jobs, Instant start, Duration length,
                                   const BatchRules& rules) {
   const int windows = windows_of(jobs, gamma_of(bases_of(jobs)));
-  std::ranges::stable_sort(jobs, std::ranges::greater{}, [](const BatchJob& job) {
-    return job.weight / job.worker_slots;
-  });
+  std::ranges::stable_sort(jobs, std::ranges::greater{},
+                           [](const BatchJob& job) { return job.weight / job.worker_slots; });
   for (int i = 0; i < windows && !jobs.empty(); ++i) {
     const Instant from = later(start, i * length);
     const TimeWindow window{.from = from, .to = later(from, length)};

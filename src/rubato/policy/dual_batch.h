@@ -1,8 +1,8 @@
 // Packs a batch of weighed jobs into windows of equal length: A_dual and A_maxweight of A_online.
 //
 // A window takes jobs by weight per worker-slot, each at its cheapest place, as long as that costs
-// less than the job weighs. Repeated on what is left, alpha windows schedule at least the weight that
-// the best schedule gets into one, since each takes 1/gamma of what is there.
+// less than the job weighs. Repeated on what is left, alpha windows schedule at least the weight
+// that the best schedule gets into one, since each takes 1/gamma of what is there.
 #pragma once
 
 #include <functional>

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "rubato/policy/crew_search.h"
 #include "rubato/policy/gang.h"
 
 namespace rubato {
@@ -15,29 +16,6 @@ constexpr int kTriesMax = 8;  // Waiting jobs that one round tries to plan.
 constexpr Duration kLeastExtension = std::chrono::seconds(1);
 
 }  // namespace
-
-Instant on_grid(Instant moment, Duration slot) {
-  if (slot <= Duration{} || moment.time_since_epoch() > kLongest) {
-    return moment;
-  }
-  const Duration over = moment.time_since_epoch() % slot;
-  return over == Duration{} ? moment : moment + (slot - over);
-}
-
-Duration foreseen_pause(const ResizeCost& costs, const Job& job, int from, int to) {
-  if (from == to || to == 0) {
-    return Duration{};
-  }
-  switch (costs.accounting()) {
-    case Accounting::None:
-      return Duration{};
-    case Accounting::Artifact:
-      return costs.artifact(to, /*known_set=*/false, /*restarts=*/false);
-    case Accounting::Physical:
-      return costs.physical(job, {.from = from, .to = to});
-  }
-  return Duration{};
-}
 
 Result<PlanningOptions> planning_options(const PolicyOptions& options,
                                          std::span<const std::string_view> more) {
@@ -217,6 +195,27 @@ Verdict PlanningPolicy::turn_down(const JobState& job, const JobWorth& worth, co
     verdict.reason = Reason::PriceTooHigh;
   }
   return verdict;
+}
+
+// --- Repair ----------------------------------------------------------------------------------
+
+bool PlanningPolicy::book_earliest(const JobState& job, int workers_max, const View& view) {
+  const Duration step = slot_of(needs_of(job, view).fastest, view);
+  std::optional<PoolBooking> best;
+  for (const Pool& pool : view.topology.pools()) {
+    const Instant first = ready_at(job, pool.id, view);
+    keep_better(
+        best, pool.id,
+        best_crew(
+            {.pool = pool.id, .room = {&book_.calendar(pool.id)}},
+            crews_of(job, pool, view, workers_max),
+            {.first = first, .step = step, .last_start = later(first, options_.horizon * step)},
+            [](Instant finish) { return -to_seconds(finish); }));
+  }
+  if (best) {
+    book_.set(job.id(), plan_of(*best, book_), view.now);
+  }
+  return best.has_value();
 }
 
 // --- State -----------------------------------------------------------------------------------

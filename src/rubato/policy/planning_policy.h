@@ -16,6 +16,7 @@
 #include "rubato/policy/job_worth.h"
 #include "rubato/policy/options.h"
 #include "rubato/policy/plan_book.h"
+#include "rubato/policy/plan_times.h"
 #include "rubato/policy/policy.h"
 #include "rubato/policy/round_timer.h"
 
@@ -71,6 +72,9 @@ class PlanningPolicy : public Policy {
   [[nodiscard]] Duration slot_of(Duration fastest, const View& view) const;
   /// The job gets a plan as soon as there is room for one.
   void wait(JobId job) { waiting_.insert(job); }
+  /// Books the earliest finish that an unbroken run can have; false if there is no room. Sites must
+  /// be nodes.
+  [[nodiscard]] bool book_earliest(const JobState& job, int workers_max, const View& view);
   /// A verdict for a job that no schedule is worth its price for.
   [[nodiscard]] Verdict turn_down(const JobState& job, const JobWorth& worth, const View& view);
 
@@ -92,11 +96,5 @@ class PlanningPolicy : public Policy {
   bool is_round_due_ = false;
   std::set<JobId> waiting_;  // Admitted, and no room in sight yet.
 };
-
-/// The first moment of the grid of slots that is not before this one.
-[[nodiscard]] Instant on_grid(Instant moment, Duration slot);
-
-/// The pause of starting or resizing, as far as it can be foreseen.
-[[nodiscard]] Duration foreseen_pause(const ResizeCost& costs, const Job& job, int from, int to);
 
 }  // namespace rubato

@@ -32,6 +32,7 @@ struct SceneOptions {
   double slot_seconds = 0;
   Accounting accounting = Accounting::None;
   std::vector<SpeedRow> speeds = linear_speeds();
+  std::vector<TenantShare> tenants{};
   bool reloads = false;  // Before each call the policy is saved, made anew and loaded.
 };
 
@@ -94,6 +95,7 @@ class Scene {
   Topology topology_;
   SpeedBook speeds_;
   Duration slot_{};
+  std::vector<TenantShare> tenants_;
   ResizeCost costs_;
   std::vector<int> capacity_;
   JobTable jobs_;

@@ -50,6 +50,7 @@ Scene::Scene(Make make, SceneOptions options)
       topology_(Topology::parse(options.cluster).value()),
       speeds_(std::move(options.speeds), topology_),
       slot_(from_seconds(options.slot_seconds)),
+      tenants_(std::move(options.tenants)),
       costs_(options.accounting, topology_.gpus(), slot_) {
   for (const Pool& pool : topology_.pools()) {
     capacity_.push_back(pool.gpus);
@@ -107,7 +108,8 @@ View Scene::view() {
               .speeds = speeds_,
               .costs = costs_,
               .slot = slot_,
-              .random = random_};
+              .random = random_,
+              .tenants = tenants_};
 }
 
 void Scene::run_until(Instant end) {
@@ -187,6 +189,9 @@ void Scene::tell(const Event& event) {
 
 void Scene::apply(const Verdict& verdict) {
   verdicts_[verdict.job] = verdict;
+  if (verdict.kind == VerdictKind::Defer || verdict.kind == VerdictKind::Offer) {
+    return;
+  }
   JobState& job = jobs_.at(verdict.job);
   if (verdict.kind == VerdictKind::Refuse) {
     RUBATO_CHECK(!job.admitted);
