@@ -38,9 +38,7 @@ struct Entrant {
   [[nodiscard]] Duration fastest() const {
     Duration found = kLongest;
     for (const std::vector<CrewChoice>& pool : crews) {
-      for (const CrewChoice& each : pool) {
-        found = std::min(found, each.run_time);
-      }
+      found = std::min(found, fastest_of(pool));
     }
     return found == kLongest ? Duration{} : found;
   }
@@ -209,13 +207,14 @@ class AOnline final : public PlanningPolicy {
                               .curve = from_zero(prices.theta),
                               .price_slot = slot(view),
                               .rules = {.together = together_cheapest, .apart = apart_by_host}};
-      keep_better(best, pool.id,
-                  best_crew(market, entrant.crews[pool.id.value],
-                            {.first = std::max(window.from, ready_at(job, pool.id, view)),
-                             .step = step.time_since_epoch(),
-                             .last_start = window.to,
-                             .last_finish = window.to},
-                            [](Instant) { return 0.0; }));
+      keep_better(
+          best, pool.id,
+          best_crew(market, entrant.crews[pool.id.value],
+                    {.starts = slot_edges(std::max(window.from, ready_at(job, pool.id, view)),
+                                          step.time_since_epoch(), kStartsPerWindow, view.slot,
+                                          /*grows=*/false),
+                     .last_finish = window.to},
+                    [](Instant) { return 0.0; }));
     }
     return best;
   }

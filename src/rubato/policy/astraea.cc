@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -16,6 +17,12 @@ namespace {
 constexpr std::size_t kJobsMax = 64;  // Of one batch.
 constexpr Duration kLeastSlot = std::chrono::seconds(60);
 constexpr CrewRules kRules = {.together = together_fullest, .apart = apart_fullest};
+
+// The paper's jobs run on at most as many workers as they have data chunks; ours, on the GPUs they
+// asked for, unless a deadline may need more.
+int workers_max(const Job& job) {
+  return job.has_deadline() ? std::numeric_limits<int>::max() : job.requested;
+}
 
 /// A job of a batch.
 struct Entrant {
@@ -49,7 +56,7 @@ class Astraea final : public PlanningPolicy {
   }
 
   bool replan(const JobState& job, const View& view) override {
-    return book_earliest(job, job.job.requested, view);
+    return book_earliest(job, workers_max(job.job), view);
   }
 
   void hold_batch(const View& view, Decision& decision) override {
@@ -227,7 +234,6 @@ class Astraea final : public PlanningPolicy {
   [[nodiscard]] std::optional<PoolBooking> search(const Entrant& entrant, const View& view,
                                                   const Party* party, double theta) const {
     const JobState& job = *entrant.job;
-    const Duration step = slot_of(needs_of(job, view).fastest, view);
     std::optional<PoolBooking> best;
     for (const Pool& pool : view.topology.pools()) {
       const UseCalendar& calendar = book().calendar(pool.id);
@@ -240,13 +246,11 @@ class Astraea final : public PlanningPolicy {
         market.price_slot = slot(view);
         market.one_price = true;
       }
-      const Instant first = ready_at(job, pool.id, view);
+      const auto crews = crews_of(job, pool, view, workers_max(job.job));
       keep_better(
           best, pool.id,
-          best_crew(
-              market, crews_of(job, pool, view, job.job.requested),
-              {.first = first, .step = step, .last_start = later(first, options_.horizon * step)},
-              [&](Instant finish) { return entrant.worth.at(finish); }));
+          best_crew(market, crews, {.starts = edges_of(job, pool.id, fastest_of(crews), view)},
+                    [&](Instant finish) { return entrant.worth.at(finish); }));
     }
     return best;
   }

@@ -100,18 +100,21 @@ std::vector<CrewChoice> crews_of(const JobState& job, const Pool& pool, const Vi
 std::optional<Booking> best_crew(const CrewMarket& market, std::vector<CrewChoice> crews,
                                  const CrewTimes& times,
                                  const std::function<double(Instant)>& value) {
-  if (crews.empty() || times.first == kNever) {
-    return std::nullopt;
-  }
   return best_window({.crews = std::move(crews),
-                      .first = times.first,
-                      .step = times.step,
-                      .last_start = times.last_start,
+                      .starts = times.starts,
                       .last_finish = std::min(times.last_finish, kNever - Duration{1}),
                       .value = value,
                       .place = [&](const CrewChoice& choice, TimeWindow window) {
                         return place(market, choice, window);
                       }});
+}
+
+Duration fastest_of(std::span<const CrewChoice> crews) {
+  Duration fastest = kLongest;
+  for (const CrewChoice& each : crews) {
+    fastest = std::min(fastest, each.run_time);
+  }
+  return fastest;
 }
 
 void keep_better(std::optional<PoolBooking>& best, PoolId pool, std::optional<Booking> found) {

@@ -35,9 +35,7 @@ struct CrewMarket {
 
 /// When to look for a window.
 struct CrewTimes {
-  Instant first{};
-  Duration step{};
-  Instant last_start{};
+  std::vector<Instant> starts{};
   Instant last_finish = kNever;
 };
 
@@ -51,6 +49,9 @@ struct CrewTimes {
                                                std::vector<CrewChoice> crews,
                                                const CrewTimes& times,
                                                const std::function<double(Instant)>& value);
+
+/// The shortest run of these; kLongest without any.
+[[nodiscard]] Duration fastest_of(std::span<const CrewChoice> crews);
 
 struct PoolBooking {
   PoolId pool{};

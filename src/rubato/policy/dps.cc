@@ -41,11 +41,10 @@ class Dps final : public PlanningPolicy {
   // The best window in any pool; equal ones go to the first.
   [[nodiscard]] std::optional<PoolBooking> search(const JobState& job, const JobWorth& worth,
                                                   const View& view) const {
-    const Duration slot = slot_of(needs_of(job, view).fastest, view);
     std::optional<PoolBooking> best;
     for (const Pool& pool : view.topology.pools()) {
       const UseCalendar& calendar = book().calendar(pool.id);
-      const Instant first = ready_at(job, pool.id, view);
+      const auto crews = crews_of(job, pool, view, std::numeric_limits<int>::max());
       const CrewMarket market{.pool = pool.id,
                               .room = {&calendar},
                               .prices = &calendar,
@@ -53,10 +52,8 @@ class Dps final : public PlanningPolicy {
                               .crowds = true};
       keep_better(
           best, pool.id,
-          best_crew(
-              market, crews_of(job, pool, view, std::numeric_limits<int>::max()),
-              {.first = first, .step = slot, .last_start = later(first, options().horizon * slot)},
-              [&](Instant finish) { return worth.at(finish); }));
+          best_crew(market, crews, {.starts = edges_of(job, pool.id, fastest_of(crews), view)},
+                    [&](Instant finish) { return worth.at(finish); }));
     }
     return best;
   }
@@ -65,7 +62,7 @@ class Dps final : public PlanningPolicy {
     const JobNeeds needs = needs_of(job, view);
     const Duration slot = slot_of(needs.fastest, view);
     const Instant start = round_at(view);
-    const Duration horizon = options().horizon * slot;
+    const Duration horizon = edges_of(job, PoolId{0}, needs.fastest, view).back() - start;
     history_.observe({.best_value = worth.at(later(start, needs.fastest)),
                       .late_value = worth.at(later(start, horizon)),
                       .gpu_time = needs.gpu_time,

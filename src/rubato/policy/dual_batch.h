@@ -38,9 +38,9 @@ struct BatchBases {
 
 struct BatchRules {
   /// The least cost of running the job within the window; nothing if it does not fit.
-  std::function<std::optional<double>(JobId job, TimeWindow window)> quote;
+  std::function<std::optional<double>(JobId job, TimeWindow window)> quote{};
   /// The job takes what was quoted last.
-  std::function<void(JobId job)> accept;
+  std::function<void(JobId job)> accept{};
 };
 
 /// Schedules what fits into the windows that follow `start`; returns who is left over.

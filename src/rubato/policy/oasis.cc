@@ -109,20 +109,16 @@ class Oasis final : public PlanningPolicy {
     const double pause = to_seconds(foreseen_pause(view.costs, job.job, 0, peak.workers));
     const double work = job.work_left(view.now) / job.speed_factor + pause * peak.speed;
     const double unit = work / kUnits;
-    const Duration slot = slot_of(from_seconds_up(work / peak.speed), view);
     ElasticDemand demand{.units = kUnits};
     for (const ScalingPoint& point : curve.points()) {
-      const double gain = std::floor(point.speed * to_seconds(slot) / unit);
-      demand.counts.push_back(
-          {.workers = point.workers, .gain = static_cast<int>(std::min<double>(gain, kUnits))});
+      demand.counts.push_back({.workers = point.workers, .gain = point.speed / unit});
     }
-    const ElasticSearch request{.workers = {.calendar = &book().calendar(pool),
-                                            .prices = {history_.curve(options().estimate)},
-                                            .crowds = true},
-                                .first = ready_at(job, pool, view),
-                                .slot = slot,
-                                .slots = options().horizon,
-                                .price_slot = kPriceSlot};
+    const ElasticSearch request{
+        .workers = {.calendar = &book().calendar(pool),
+                    .prices = {history_.curve(options().estimate)},
+                    .crowds = true},
+        .edges = edges_of(job, pool, from_seconds_up(work / peak.speed), view),
+        .price_slot = kPriceSlot};
     return best_elastic(request, demand, [&](Instant finish) { return worth.at(finish); });
   }
 
@@ -145,7 +141,7 @@ class Oasis final : public PlanningPolicy {
     const JobNeeds needs = needs_of(job, view);
     const Duration slot = slot_of(needs.fastest, view);
     const Instant start = round_at(view);
-    const Duration horizon = options().horizon * slot;
+    const Duration horizon = edges_of(job, PoolId{0}, needs.fastest, view).back() - start;
     history_.observe({.best_value = worth.at(later(start, needs.fastest)),
                       .late_value = worth.at(later(start, horizon)),
                       .gpu_time = needs.gpu_time,

@@ -64,6 +64,12 @@ Duration PlanningPolicy::slot_of(Duration fastest, const View& view) const {
   return on_grid(Instant{slot}, view.slot).time_since_epoch();
 }
 
+std::vector<Instant> PlanningPolicy::edges_of(const JobState& job, PoolId pool, Duration fastest,
+                                              const View& view) const {
+  return slot_edges(ready_at(job, pool, view), slot_of(fastest, view), options_.horizon, view.slot,
+                    options_.slot == Duration{});
+}
+
 // --- Events ----------------------------------------------------------------------------------
 
 Decision PlanningPolicy::on(const Event& event, const View& view) {
@@ -200,17 +206,13 @@ Verdict PlanningPolicy::turn_down(const JobState& job, const JobWorth& worth, co
 // --- Repair ----------------------------------------------------------------------------------
 
 bool PlanningPolicy::book_earliest(const JobState& job, int workers_max, const View& view) {
-  const Duration step = slot_of(needs_of(job, view).fastest, view);
   std::optional<PoolBooking> best;
   for (const Pool& pool : view.topology.pools()) {
-    const Instant first = ready_at(job, pool.id, view);
-    keep_better(
-        best, pool.id,
-        best_crew(
-            {.pool = pool.id, .room = {&book_.calendar(pool.id)}},
-            crews_of(job, pool, view, workers_max),
-            {.first = first, .step = step, .last_start = later(first, options_.horizon * step)},
-            [](Instant finish) { return -to_seconds(finish); }));
+    const auto crews = crews_of(job, pool, view, workers_max);
+    keep_better(best, pool.id,
+                best_crew({.pool = pool.id, .room = {&book_.calendar(pool.id)}}, crews,
+                          {.starts = edges_of(job, pool.id, fastest_of(crews), view)},
+                          [](Instant finish) { return -to_seconds(finish); }));
   }
   if (best) {
     book_.set(job.id(), plan_of(*best, book_), view.now);

@@ -27,7 +27,8 @@ struct PlanningOptions {
   /// Length of a planning slot; zero: a part of the job's own fastest run time, so that short and
   /// long jobs both get plans of a few slots. Longer than asked if the job would not fit otherwise.
   Duration slot{};
-  int horizon = 100;      // Slots ahead that plans may reach; bounds what a decision costs.
+  int horizon = 100;  // Slots ahead that plans may reach; bounds what a decision costs. Slots of
+                      // no given length grow, see slot_edges().
   double estimate = 0.5;  // Part of the observed range of prices that is believed.
   bool by_slot = false;   // The highest price is a job's value for one slot, not for all it needs.
 
@@ -70,6 +71,9 @@ class PlanningPolicy : public Policy {
   [[nodiscard]] Instant ready_at(const JobState& job, PoolId pool, const View& view) const;
   /// Planning slot of a job whose fastest run takes this long.
   [[nodiscard]] Duration slot_of(Duration fastest, const View& view) const;
+  /// The slots that a plan of the job in a pool may be made of, as their edges; not empty.
+  [[nodiscard]] std::vector<Instant> edges_of(const JobState& job, PoolId pool, Duration fastest,
+                                              const View& view) const;
   /// The job gets a plan as soon as there is room for one.
   void wait(JobId job) { waiting_.insert(job); }
   /// Books the earliest finish that an unbroken run can have; false if there is no room. Sites must

@@ -8,8 +8,8 @@ namespace rubato {
 namespace {
 
 TimeWindow slot_window(const ElasticSearch& search, int slot) {
-  const Instant from = later(search.first, slot * search.slot);
-  return {.from = from, .to = later(from, search.slot)};
+  const auto i = static_cast<std::size_t>(slot);
+  return {.from = search.edges[i], .to = search.edges[i + 1]};
 }
 
 // How many units of this demand each site can still take in the window, and what one costs.
@@ -85,21 +85,26 @@ std::optional<ElasticSchedule> best_elastic(const ElasticSearch& search,
                                             const ElasticDemand& demand,
                                             const std::function<double(Instant finish)>& value) {
   const auto choices = [&](int slot) {
-    const SlotMarket market(search, demand, slot_window(search, slot));
+    const TimeWindow window = slot_window(search, slot);
+    const SlotMarket market(search, demand, window);
     std::vector<SlotChoice> found;
     for (const ElasticDemand::Count& count : demand.counts) {
       double cost = 0;
       if (!market.use(count.workers, cost)) {
         break;  // More workers will not fit, either.
       }
-      found.push_back({.workers = count.workers, .gain = count.gain, .cost = cost});
+      const double gain = std::floor(count.gain * to_seconds(window.to - window.from) + 1e-9);
+      found.push_back({.workers = count.workers,
+                       .gain = static_cast<int>(std::min<double>(gain, demand.units)),
+                       .cost = cost});
     }
     return found;
   };
-  const auto best = best_slots(
-      {.slots = search.slots, .units = demand.units, .choices = choices, .value = [&](int slot) {
-         return value(slot_window(search, slot).to);
-       }});
+  const auto best =
+      best_slots({.slots = static_cast<int>(search.edges.size()) - 1,
+                  .units = demand.units,
+                  .choices = choices,
+                  .value = [&](int slot) { return value(slot_window(search, slot).to); }});
   if (!best) {
     return std::nullopt;
   }

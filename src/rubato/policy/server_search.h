@@ -28,7 +28,7 @@ struct PricedSites {
 struct ElasticDemand {
   struct Count {
     int workers = 0;
-    int gain = 0;  // Units of progress in one slot.
+    double gain = 0;  // Units of progress in a second; a slot's are rounded down.
   };
 
   int units = 1;
@@ -40,11 +40,9 @@ struct ElasticDemand {
 
 struct ElasticSearch {
   PricedSites workers{};
-  PricedSites servers{};  // Not looked at by jobs without servers.
-  Instant first{};        // Start of slot 0.
-  Duration slot{};
-  int slots = 0;
-  Duration price_slot{};  // Prices are for this long.
+  PricedSites servers{};         // Not looked at by jobs without servers.
+  std::vector<Instant> edges{};  // Slot i is from edge i to edge i + 1.
+  Duration price_slot{};         // Prices are for this long.
 };
 
 /// What the job does in one slot.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
+#include "rubato/policy/plan_times.h"
 
 namespace rubato {
 namespace {
@@ -30,14 +31,13 @@ class Published {
     ElasticDemand demand{
         .units = job.worker_slots, .server_demand = {1}, .servers_per_worker = 0.5};
     for (int y = 1; y <= job.workers_max; ++y) {
-      demand.counts.push_back({.workers = y, .gain = y});
+      demand.counts.push_back({.workers = y, .gain = 1.0 * y});
     }
-    const ElasticSearch search{.workers = {&workers_, {low_to_high(1, 16)}},
-                               .servers = {&servers_, {low_to_high(1, 16)}},
-                               .first = at_seconds(job.arrival),
-                               .slot = kSlot,
-                               .slots = 4 - job.arrival,
-                               .price_slot = kSlot};
+    const ElasticSearch search{
+        .workers = {&workers_, {low_to_high(1, 16)}},
+        .servers = {&servers_, {low_to_high(1, 16)}},
+        .edges = slot_edges(at_seconds(job.arrival), kSlot, 4 - job.arrival, Duration{}, false),
+        .price_slot = kSlot};
     return best_elastic(search, demand, [&](Instant finish) {
       const auto slot = static_cast<int>(to_seconds(finish)) - 1;
       return job.values.at(static_cast<std::size_t>(slot - job.arrival));
@@ -136,9 +136,7 @@ TEST(ServerSearch, DecidesTheSecondWorkedCaseOfOasis) {
 TEST(ServerSearch, CountsEveryResourceOfASite) {
   UseCalendar workers(SiteCapacities{{4, 10}, {4, 100}});  // GPUs, memory.
   const ElasticSearch search{.workers = {&workers, {low_to_high(1, 16), low_to_high(0.1, 1)}},
-                             .first = at_seconds(0),
-                             .slot = kSlot,
-                             .slots = 1,
+                             .edges = {at_seconds(0), at_seconds(1)},
                              .price_slot = kSlot};
   const ElasticDemand demand{
       .units = 3, .counts = {{.workers = 3, .gain = 3}}, .worker_demand = {1, 8}};

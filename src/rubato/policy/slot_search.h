@@ -27,9 +27,9 @@ struct SlotSearch {
   int slots = 0;
   int units = 1;  // To be done in all.
   /// What can be had in a slot, fewest workers first; asked once for each slot, in order.
-  std::function<std::vector<SlotChoice>(int slot)> choices;
+  std::function<std::vector<SlotChoice>(int slot)> choices{};
   /// What finishing in a slot is worth; never rises.
-  std::function<double(int slot)> value;
+  std::function<double(int slot)> value{};
 };
 
 struct SlotSchedule {

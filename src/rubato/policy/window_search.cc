@@ -19,7 +19,7 @@ Rank rank_of(double payoff, const CrewChoice& choice, TimeWindow window) {
 std::optional<Booking> best_window(const WindowSearch& search) {
   std::optional<Booking> best;
   Rank best_rank{};
-  for (Instant start = search.first; start <= search.last_start; start += search.step) {
+  for (const Instant start : search.starts) {
     bool could_be_better = false;
     for (const CrewChoice& choice : search.crews) {
       const TimeWindow window{.from = start, .to = later(start, choice.run_time)};

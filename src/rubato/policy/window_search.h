@@ -1,6 +1,6 @@
 // The best window of a job that runs without a break on a constant crew: when, how many, where.
 //
-// Shared by A_online, DPS (A_bestsche) and Astraea. All starts on a grid, all crews, and the
+// Shared by A_online, DPS (A_bestsche) and Astraea. All starts, all crews, and the
 // placement the policy's rule gives; a bound on what a crew could still be worth skips most of
 // them. Ties: earlier finish, then fewer workers, then earlier start.
 #pragma once
@@ -23,13 +23,11 @@ struct CrewChoice {
 
 struct WindowSearch {
   std::vector<CrewChoice> crews{};
-  Instant first{};  // Earliest start.
-  Duration step{};  // Between two starts.
-  Instant last_start = kNever;
+  std::vector<Instant> starts{};  // Rising.
   Instant last_finish = kNever;
-  std::function<double(Instant finish)> value;  // Never rises.
+  std::function<double(Instant finish)> value{};  // Never rises.
   /// Where the crew goes in this window, and for how much; nothing if it does not fit.
-  std::function<std::optional<Posting>(const CrewChoice& choice, TimeWindow window)> place;
+  std::function<std::optional<Posting>(const CrewChoice& choice, TimeWindow window)> place{};
 };
 
 struct Booking {
