@@ -234,6 +234,11 @@ class Astraea final : public PlanningPolicy {
   [[nodiscard]] std::optional<PoolBooking> search(const Entrant& entrant, const View& view,
                                                   const Party* party, double theta) const {
     const JobState& job = *entrant.job;
+    // In its reserve a tenant must find what it would find alone: others' plans do not matter.
+    std::function<bool(JobId)> counts;
+    if (party != nullptr) {
+      counts = [&](JobId id) { return view.jobs.at(id).job.tenant == party->tenant.name; };
+    }
     std::optional<PoolBooking> best;
     for (const Pool& pool : view.topology.pools()) {
       const UseCalendar& calendar = book().calendar(pool.id);
@@ -247,10 +252,10 @@ class Astraea final : public PlanningPolicy {
         market.one_price = true;
       }
       const auto crews = crews_of(job, pool, view, workers_max(job.job));
-      keep_better(
-          best, pool.id,
-          best_crew(market, crews, {.starts = edges_of(job, pool.id, fastest_of(crews), view)},
-                    [&](Instant finish) { return entrant.worth.at(finish); }));
+      keep_better(best, pool.id,
+                  best_crew(market, crews,
+                            {.starts = starts_of(job, pool.id, fastest_of(crews), view, counts)},
+                            [&](Instant finish) { return entrant.worth.at(finish); }));
     }
     return best;
   }

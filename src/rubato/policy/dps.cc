@@ -27,10 +27,12 @@ class Dps final : public PlanningPolicy {
 
   bool replan(const JobState& job, const View& view) override {
     const auto best = search(job, JobWorth(job, view), view);
-    if (best) {
-      book().set(job.id(), plan_of(*best, book()), view.now);
+    if (!best || best->booking.payoff() <= 0) {
+      // The cheapest window would be a distant one: nothing pays any more, so be done with it.
+      return book_earliest(job, std::numeric_limits<int>::max(), view);
     }
-    return best.has_value();
+    book().set(job.id(), plan_of(*best, book()), view.now);
+    return true;
   }
 
   void save_more(std::string& state) const override { history_.save(state); }
@@ -52,7 +54,7 @@ class Dps final : public PlanningPolicy {
                               .crowds = true};
       keep_better(
           best, pool.id,
-          best_crew(market, crews, {.starts = edges_of(job, pool.id, fastest_of(crews), view)},
+          best_crew(market, crews, {.starts = starts_of(job, pool.id, fastest_of(crews), view)},
                     [&](Instant finish) { return worth.at(finish); }));
     }
     return best;

@@ -14,7 +14,9 @@
 //   another from the pool, because jobs are not small against it.
 // - Jobs train by all-reduce: no parameter servers on the engine. The placement has them (its
 // test).
-// - Starts are tried on a grid of slots, an eighth of the job's fastest run unless `slot` is given.
+// - Starts are tried on a grid of slots, an eighth of the job's fastest run and growing with
+// distance
+//   unless `slot` is given, and where the plans of others end.
 // - Plain jobs get a value of their own (job_worth.h). Without a hard deadline they are not refused
 //   but wait until there is room, and pay nothing.
 // - A job that lost its nodes, or whose run takes longer than planned, is planned anew and pays no

@@ -1,7 +1,7 @@
 #include "rubato/policy/oasis.h"
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -17,6 +17,12 @@ constexpr Duration kPriceSlot = std::chrono::seconds(1);
 struct Candidate {
   PoolId pool{};
   ElasticSchedule schedule{};
+};
+
+/// What a schedule is to be good for; without prices everything is free.
+struct Aim {
+  std::function<double(Instant finish)> value{};
+  PriceCurve prices{};
 };
 
 // Neighbouring slots with equal workers are one segment.
@@ -62,7 +68,7 @@ class Oasis final : public PlanningPolicy {
  protected:
   Verdict judge(const JobState& job, const View& view) override {
     const JobWorth worth(job, view);
-    const auto best = search(job, worth, view);
+    const auto best = search(job, by_worth(worth), view);
     observe(job, worth, view);
     if (!best || best->schedule.payoff() <= 0) {
       return turn_down(job, worth, view);
@@ -72,7 +78,13 @@ class Oasis final : public PlanningPolicy {
   }
 
   bool replan(const JobState& job, const View& view) override {
-    const auto best = search(job, JobWorth(job, view), view);
+    const JobWorth worth(job, view);
+    auto best = search(job, by_worth(worth), view);
+    if (!best || best->schedule.payoff() <= 0) {
+      // The cheapest slots would be distant ones: nothing pays any more, so be done with it.
+      const Aim haste{.value = [](Instant finish) { return -to_seconds(finish); }};
+      best = search(job, haste, view);
+    }
     if (best) {
       adopt(job, *best, view);
     }
@@ -84,12 +96,18 @@ class Oasis final : public PlanningPolicy {
   void clear_more() override { history_ = PriceHistory{}; }
 
  private:
+  /// Borrows the worth.
+  [[nodiscard]] Aim by_worth(const JobWorth& worth) const {
+    return {.value = [&worth](Instant finish) { return worth.at(finish); },
+            .prices = history_.curve(options().estimate)};
+  }
+
   // The best schedule in any pool; equal ones go to the first.
-  [[nodiscard]] std::optional<Candidate> search(const JobState& job, const JobWorth& worth,
+  [[nodiscard]] std::optional<Candidate> search(const JobState& job, const Aim& aim,
                                                 const View& view) const {
     std::optional<Candidate> best;
     for (const Pool& pool : view.topology.pools()) {
-      auto found = search_pool(job, worth, pool.id, view);
+      auto found = search_pool(job, aim, pool.id, view);
       if (found && (!best || found->payoff() > best->schedule.payoff())) {
         best = Candidate{.pool = pool.id, .schedule = *std::move(found)};
       }
@@ -97,9 +115,8 @@ class Oasis final : public PlanningPolicy {
     return best;
   }
 
-  [[nodiscard]] std::optional<ElasticSchedule> search_pool(const JobState& job,
-                                                           const JobWorth& worth, PoolId pool,
-                                                           const View& view) const {
+  [[nodiscard]] std::optional<ElasticSchedule> search_pool(const JobState& job, const Aim& aim,
+                                                           PoolId pool, const View& view) const {
     const ScalingCurve& curve = view.curve(job, pool);
     if (curve.empty() || ready_at(job, pool, view) == kNever) {
       return std::nullopt;
@@ -114,12 +131,10 @@ class Oasis final : public PlanningPolicy {
       demand.counts.push_back({.workers = point.workers, .gain = point.speed / unit});
     }
     const ElasticSearch request{
-        .workers = {.calendar = &book().calendar(pool),
-                    .prices = {history_.curve(options().estimate)},
-                    .crowds = true},
+        .workers = {.calendar = &book().calendar(pool), .prices = {aim.prices}, .crowds = true},
         .edges = edges_of(job, pool, from_seconds_up(work / peak.speed), view),
         .price_slot = kPriceSlot};
-    return best_elastic(request, demand, [&](Instant finish) { return worth.at(finish); });
+    return best_elastic(request, demand, aim.value);
   }
 
   // Follows the schedule; where the work ends before or after it, so does the plan if it can.

@@ -13,7 +13,8 @@
 // - A pool is one site: which nodes hold the workers is left to the placer, so that a job is not
 //   moved from slot to slot. A job stays in one pool, the one with the highest payoff.
 // - The program runs over worker-slots instead of data chunks: the same optimum, far fewer states.
-// - Slots are as long as an eighth of the job's fastest run unless `slot` says otherwise; the last
+// - Slots are an eighth of the job's fastest run and grow with distance unless `slot` is given; the
+// last
 //   one is cut where the work will be done. The price is what it was with the whole slot.
 // - The range of prices is learnt from the jobs seen so far (price_history.h), clamped, and halved.
 //   The highest one is what the dearest job would pay per GPU-second it needs; in the paper, for a

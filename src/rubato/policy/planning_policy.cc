@@ -12,7 +12,8 @@
 namespace rubato {
 namespace {
 
-constexpr int kTriesMax = 8;  // Waiting jobs that one round tries to plan.
+constexpr int kTriesMax = 8;          // Waiting jobs that one round tries to plan.
+constexpr std::size_t kEndsMax = 64;  // Ends of plans at which a start is tried, the nearest.
 constexpr Duration kLeastExtension = std::chrono::seconds(1);
 
 }  // namespace
@@ -68,6 +69,26 @@ std::vector<Instant> PlanningPolicy::edges_of(const JobState& job, PoolId pool, 
                                               const View& view) const {
   return slot_edges(ready_at(job, pool, view), slot_of(fastest, view), options_.horizon, view.slot,
                     options_.slot == Duration{});
+}
+
+std::vector<Instant> PlanningPolicy::starts_of(const JobState& job, PoolId pool, Duration fastest,
+                                               const View& view,
+                                               const std::function<bool(JobId)>& counts) const {
+  std::vector<Instant> starts = edges_of(job, pool, fastest, view);
+  std::vector<Instant> ends;
+  for (const auto& [id, plan] : book_.plans()) {
+    const Instant end = plan.finish();
+    if (plan.pool == pool && end > starts.front() && end < starts.back() &&
+        (!counts || counts(id))) {
+      ends.push_back(end);
+    }
+  }
+  std::ranges::sort(ends);
+  ends.resize(std::min(ends.size(), kEndsMax));
+  starts.insert(starts.end(), ends.begin(), ends.end());
+  std::ranges::sort(starts);
+  starts.erase(std::ranges::unique(starts).begin(), starts.end());
+  return starts;
 }
 
 // --- Events ----------------------------------------------------------------------------------
@@ -211,7 +232,7 @@ bool PlanningPolicy::book_earliest(const JobState& job, int workers_max, const V
     const auto crews = crews_of(job, pool, view, workers_max);
     keep_better(best, pool.id,
                 best_crew({.pool = pool.id, .room = {&book_.calendar(pool.id)}}, crews,
-                          {.starts = edges_of(job, pool.id, fastest_of(crews), view)},
+                          {.starts = starts_of(job, pool.id, fastest_of(crews), view)},
                           [](Instant finish) { return -to_seconds(finish); }));
   }
   if (best) {

@@ -7,6 +7,7 @@
 // worth: a job once admitted is never refused. If there is no room now, the job waits for some.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -74,6 +75,12 @@ class PlanningPolicy : public Policy {
   /// The slots that a plan of the job in a pool may be made of, as their edges; not empty.
   [[nodiscard]] std::vector<Instant> edges_of(const JobState& job, PoolId pool, Duration fastest,
                                               const View& view) const;
+  /// Moments at which an unbroken run may begin: those edges, and the ends of plans in the pool,
+  /// since there room becomes free. `counts` says whose ends are looked at; without it,
+  /// everybody's.
+  [[nodiscard]] std::vector<Instant> starts_of(const JobState& job, PoolId pool, Duration fastest,
+                                               const View& view,
+                                               const std::function<bool(JobId)>& counts = {}) const;
   /// The job gets a plan as soon as there is room for one.
   void wait(JobId job) { waiting_.insert(job); }
   /// Books the earliest finish that an unbroken run can have; false if there is no room. Sites must
