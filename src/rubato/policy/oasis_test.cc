@@ -1,5 +1,7 @@
 #include "rubato/policy/oasis.h"
 
+#include <map>
+
 #include <gtest/gtest.h>
 
 #include "rubato/policy/policy_scene.h"
@@ -69,8 +71,7 @@ TEST(Oasis, SaysWhenADeadlineIsImpossible) {
   EXPECT_LE(scene.finish(3), 12);
 }
 
-TEST(Oasis, PlansTheWorkersOfTheWorkedCase) {
-  // Slots of a second; what is free and what it is worth are those of the search's own case.
+TEST(Oasis, PlansTheEarliestFinishWhileEverythingIsFree) {
   std::vector<SpeedRow> rows;
   for (const auto& [gpus, speed] : std::map<int, double>{{1, 1}, {2, 1.5}, {3, 1.75}, {4, 2}}) {
     rows.push_back({.model = "linear", .batch = 1, .gpus = gpus, .speed = speed});
