@@ -23,8 +23,9 @@ struct Case {
 };
 
 std::vector<Case> all_cases() {
-  constexpr std::array<std::string_view, 7> kPolicies = {
-      "fifo", "edf", "srtf", "tiresias", "backfill", "edf-ac", "elasticflow"};
+  constexpr std::array<std::string_view, 11> kPolicies = {
+      "fifo",        "edf",   "srtf", "tiresias", "backfill", "edf-ac",
+      "elasticflow", "oasis", "dps",  "a-online", "astraea"};
   std::vector<Case> cases;
   for (const std::string_view policy : kPolicies) {
     for (const Accounting accounting :
