@@ -18,12 +18,6 @@ constexpr std::size_t kJobsMax = 64;  // Of one batch.
 constexpr Duration kLeastSlot = std::chrono::seconds(60);
 constexpr CrewRules kRules = {.together = together_fullest, .apart = apart_fullest};
 
-// The paper's jobs run on at most as many workers as they have data chunks; ours, on the GPUs they
-// asked for, unless a deadline may need more.
-int workers_max(const Job& job) {
-  return job.has_deadline() ? std::numeric_limits<int>::max() : job.requested;
-}
-
 /// A job of a batch.
 struct Entrant {
   const JobState* job = nullptr;
@@ -56,7 +50,7 @@ class Astraea final : public PlanningPolicy {
   }
 
   bool replan(const JobState& job, const View& view) override {
-    return book_earliest(job, workers_max(job.job), view);
+    return book_earliest(job, job.job.requested, view);
   }
 
   void hold_batch(const View& view, Decision& decision) override {
@@ -230,9 +224,22 @@ class Astraea final : public PlanningPolicy {
     }
   }
 
-  // The best window in the tenant's reserve, or, without a party, anywhere at a price.
+  // The best window in the tenant's reserve, or, without a party, anywhere at a price. The paper's
+  // jobs run on at most as many workers as they have data chunks; ours, on the GPUs they asked for,
+  // or on more if only that meets a deadline.
   [[nodiscard]] std::optional<PoolBooking> search(const Entrant& entrant, const View& view,
                                                   const Party* party, double theta) const {
+    const Job& job = entrant.job->job;
+    auto best = search_up_to(job.requested, entrant, view, party, theta);
+    if (job.has_deadline() && (!best || best->booking.payoff() <= 0)) {
+      best = search_up_to(std::numeric_limits<int>::max(), entrant, view, party, theta);
+    }
+    return best;
+  }
+
+  [[nodiscard]] std::optional<PoolBooking> search_up_to(int workers_max, const Entrant& entrant,
+                                                        const View& view, const Party* party,
+                                                        double theta) const {
     const JobState& job = *entrant.job;
     // In its reserve a tenant must find what it would find alone: others' plans do not matter.
     std::function<bool(JobId)> counts;
@@ -251,7 +258,7 @@ class Astraea final : public PlanningPolicy {
         market.price_slot = slot(view);
         market.one_price = true;
       }
-      const auto crews = crews_of(job, pool, view, workers_max(job.job));
+      const auto crews = crews_of(job, pool, view, workers_max);
       keep_better(best, pool.id,
                   best_crew(market, crews,
                             {.starts = starts_of(job, pool.id, fastest_of(crews), view, counts)},

@@ -51,6 +51,7 @@ class Dps final : public PlanningPolicy {
                               .room = {&calendar},
                               .prices = &calendar,
                               .curve = history_.curve(options().estimate),
+                              .one_price = true,
                               .crowds = true};
       keep_better(
           best, pool.id,

@@ -8,10 +8,11 @@
 // it.
 //
 // After the paper, whose price function we do not have. Differences and decisions of ours:
-// - Prices: form A per node, the range learnt from the jobs seen before (price_history.h), by what
-// a
-//   job is worth per GPU-second it needs; a crew is charged as if its workers were taken one after
-//   another from the pool, because jobs are not small against it.
+// - Prices: form A, the range learnt from the jobs seen before (price_history.h), by what a job is
+//   worth per GPU-second it needs. One price holds for all nodes of a pool, and a crew is charged
+//   as if its workers were taken one after another: jobs are not small against the cluster, and
+//   with a price per node (as in its worked case) a wide job finds empty nodes at the lowest price
+//   until none is left. Equal prices fill the first nodes first.
 // - Jobs train by all-reduce: no parameter servers on the engine. The placement has them (its
 // test).
 // - Starts are tried on a grid of slots, an eighth of the job's fastest run and growing with
