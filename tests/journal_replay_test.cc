@@ -23,11 +23,11 @@ struct Case {
 };
 
 std::vector<Case> all_cases() {
-  constexpr std::array<std::string_view, 19> kPolicies = {
-      "afs-l",     "afs-p",   "autoscale", "backfill",  "bandit-pricing",
-      "chronus",   "drf",     "edf",       "edf-ac",    "elasticflow",
-      "fifo",      "gandiva", "gavel-ftf", "gavel-las", "preemptive-edge",
-      "shockwave", "srtf",    "themis",    "tiresias"};
+  constexpr std::array<std::string_view, 23> kPolicies = {
+      "a-online",        "afs-l",     "afs-p",   "astraea",   "autoscale", "backfill",
+      "bandit-pricing",  "chronus",   "dps",     "drf",       "edf",       "edf-ac",
+      "elasticflow",     "fifo",      "gandiva", "gavel-ftf", "gavel-las", "oasis",
+      "preemptive-edge", "shockwave", "srtf",    "themis",    "tiresias"};
   std::vector<Case> cases;
   for (const std::string_view policy : kPolicies) {
     for (const Accounting accounting :

@@ -22,6 +22,8 @@ std::string_view to_string(Reason reason) {
       return "batch_refused";
     case Reason::LateJobVeto:
       return "late_job_veto";
+    case Reason::PriceTooHigh:
+      return "price_too_high";
     case Reason::WaitingForGpus:
       return "waiting_for_gpus";
     case Reason::WaitingForTurn:
@@ -56,6 +58,8 @@ std::string_view sentence(Reason reason) {
       return "It arrived in one round with a job that could not be admitted.";
     case Reason::LateJobVeto:
       return "A job that is already late kept the planner from admitting anyone.";
+    case Reason::PriceTooHigh:
+      return "It is worth less than what the GPU time it needs costs now.";
     case Reason::WaitingForGpus:
       return "Jobs ahead of it hold the GPUs.";
     case Reason::WaitingForTurn:

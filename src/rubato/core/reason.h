@@ -15,6 +15,7 @@ enum class Reason {
   ResizeCostInTheWay,  // Would fit, but the pause of fitting it in breaks an older promise.
   BatchRefused,        // Arrived together with a job that could not be admitted (artifact only).
   LateJobVeto,         // A late job elsewhere made the planner refuse everyone (artifact only).
+  PriceTooHigh,        // Worth less than the GPU time it needs costs now.
   WaitingForGpus,      // Queued: jobs ahead of it hold the GPUs.
   WaitingForTurn,      // Planned to start later; its deadline allows the wait.
   NodesDown,           // GPUs it counted on are gone.

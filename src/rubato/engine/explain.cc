@@ -48,6 +48,8 @@ std::string remedy_for(Reason reason) {
     case Reason::BatchRefused:
     case Reason::LateJobVeto:
       return "Submit it again on its own.";
+    case Reason::PriceTooHigh:
+      return "A higher value, less work, or submit it again when the cluster is less busy.";
     case Reason::WaitingForGpus:
       return "It starts when jobs ahead of it finish or shrink; more GPUs would start it sooner.";
     case Reason::WaitingForTurn:

@@ -33,8 +33,8 @@ struct SceneOptions {
   double slot_seconds = 0;
   Accounting accounting = Accounting::None;
   std::vector<SpeedRow> speeds = linear_speeds();
-  bool reloads = false;  // Before each call the policy is saved, made anew and loaded.
   std::vector<TenantShare> tenants{};
+  bool reloads = false;  // Before each call the policy is saved, made anew and loaded.
 };
 
 /// Deterministic; times in and out are seconds.

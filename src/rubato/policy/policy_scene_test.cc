@@ -193,6 +193,9 @@ void Scene::tell(const Event& event) {
 
 void Scene::apply(const Verdict& verdict) {
   verdicts_[verdict.job] = verdict;
+  if (verdict.kind == VerdictKind::Defer || verdict.kind == VerdictKind::Offer) {
+    return;
+  }
   JobState& job = jobs_.at(verdict.job);
   if (verdict.kind == VerdictKind::Refuse) {
     RUBATO_CHECK(!job.admitted);

@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Total utility under rising load; needs build/rubato (make build). Takes no arguments.
+# Fails if a bar is missed.
+set -eu
+cd "$(dirname "$0")/../.."
+exec python3 -B experiments/oasis/run.py "$@"

@@ -1,0 +1,260 @@
+#include "rubato/policy/a_online.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "rubato/policy/crew_search.h"
+#include "rubato/policy/doubling_clock.h"
+#include "rubato/policy/dual_batch.h"
+#include "rubato/policy/planning_policy.h"
+
+namespace rubato {
+namespace {
+
+constexpr std::size_t kJobsMax = 32;  // Of one batch, the densest.
+constexpr int kStartsPerWindow = 8;
+constexpr std::size_t kPulledMax = 32;  // Plans that one batch tries to bring forward.
+constexpr int kSlowestCrew = 2;         // Times the run of the fastest.
+constexpr double kLeast = 1e-9;         // For weights and work of nothing.
+constexpr Duration kLeastSlot = std::chrono::seconds(60);
+
+// A calendar of the same sites, with nothing reserved.
+UseCalendar fresh(const UseCalendar& calendar) {
+  SiteCapacities capacity;
+  for (std::size_t site = 0; site < calendar.sites(); ++site) {
+    capacity.push_back({calendar.capacity(site, 0)});
+  }
+  return UseCalendar(std::move(capacity));
+}
+
+/// A job of a batch.
+struct Entrant {
+  BatchJob batch{};
+  std::vector<std::vector<CrewChoice>> crews{};  // [pool]
+
+  /// No time at all if it can run nowhere.
+  [[nodiscard]] Duration fastest() const {
+    Duration found = kLongest;
+    for (const std::vector<CrewChoice>& pool : crews) {
+      found = std::min(found, fastest_of(pool));
+    }
+    return found == kLongest ? Duration{} : found;
+  }
+
+  /// In a window made for a longer job the cheapest crew is a single worker, and GPUs stay idle.
+  void drop_slow() {
+    const Duration most = kSlowestCrew * fastest();
+    for (std::vector<CrewChoice>& pool : crews) {
+      std::erase_if(pool, [most](const CrewChoice& each) { return each.run_time > most; });
+    }
+  }
+};
+
+/// Prices of one batch.
+struct Market {
+  double theta = 1;
+  std::vector<UseCalendar> prices{};  // [pool]
+};
+
+class AOnline final : public PlanningPolicy {
+ public:
+  explicit AOnline(const AOnlineOptions& options)
+      : PlanningPolicy(SiteKind::Nodes, {.slot = options.slot}),
+        options_(options),
+        clock_(options.window) {}
+
+ protected:
+  Verdict judge(const JobState& job, const View& view) override {
+    pending_.insert(job.id());
+    clock_.arrive(round_at(view), slot(view));
+    return Verdict{.job = job.id()};
+  }
+
+  bool replan(const JobState& job, const View& view) override {
+    return book_earliest(job, job.job.requested, view);
+  }
+
+  void hold_batch(const View& view, Decision& /*decision*/) override {
+    if (view.now < clock_.next()) {
+      return;
+    }
+    if (pending_.empty() && book().plans().empty()) {
+      clock_.stop();
+      return;
+    }
+    decide(view);
+    pull_forward(view);
+    clock_.advance(view.now, slot(view));
+  }
+
+  Instant next_batch(Instant earliest) const override {
+    // With nobody pending a batch would be for nothing, but for stopping the clock.
+    return clock_.next() == kNever || (pending_.empty() && !book().plans().empty())
+               ? kNever
+               : std::max(earliest, clock_.next());
+  }
+
+  void leaves(JobId job) override { pending_.erase(job); }
+
+  void save_more(std::string& state) const override {
+    clock_.save(state);
+    for (const JobId job : pending_) {
+      append_line(state, "pending", {static_cast<std::int64_t>(job.value)});
+    }
+  }
+  bool restore_more(const SavedLine& line) override {
+    if (line.word == "pending" && line.numbers.size() == 1) {
+      pending_.insert(JobId{static_cast<std::uint64_t>(line.numbers[0])});
+      return true;
+    }
+    return clock_.restore(line);
+  }
+  void clear_more() override {
+    clock_ = DoublingClock(options_.window);
+    pending_.clear();
+  }
+
+ private:
+  [[nodiscard]] Duration slot(const View& view) const {
+    const Duration chosen = options_.slot != Duration{} ? options_.slot : kLeastSlot;
+    return on_grid(Instant{std::max(chosen, view.slot)}, view.slot).time_since_epoch();
+  }
+
+  // The densest of those who wait, and how each could run in each pool.
+  [[nodiscard]] std::vector<Entrant> entrants(const View& view) const {
+    std::vector<std::pair<double, JobId>> order;  // Worker-slots per weight, the fewest first.
+    for (const JobId id : pending_) {
+      const JobState& job = view.jobs.at(id);
+      const double slots = needs_of(job, view).gpu_time / to_seconds(slot(view));
+      order.emplace_back(slots / std::max(job.job.weight, kLeast), id);
+    }
+    std::ranges::sort(order);
+    order.resize(std::min(order.size(), kJobsMax));
+    std::vector<Entrant> found;
+    for (const auto& [slots_per_weight, id] : order) {
+      const JobState& job = view.jobs.at(id);
+      const double weight = std::max(job.job.weight, kLeast);
+      Entrant& entrant = found.emplace_back();
+      entrant.batch = {
+          .job = id, .weight = weight, .worker_slots = std::max(slots_per_weight * weight, kLeast)};
+      for (const Pool& pool : view.topology.pools()) {
+        entrant.crews.push_back(crews_of(job, pool, view, job.job.requested));
+      }
+      entrant.drop_slow();
+    }
+    return found;
+  }
+
+  void decide(const View& view) {
+    const std::vector<Entrant> all = entrants(view);
+    std::vector<BatchJob> jobs;
+    std::map<JobId, const Entrant*> by_id;
+    Duration length = clock_.length() * slot(view);
+    for (const Entrant& entrant : all) {
+      jobs.push_back(entrant.batch);
+      by_id[entrant.batch.job] = &entrant;
+      length = std::max(length, entrant.fastest());
+    }
+    Market market{.theta = bases_of(jobs).workers};
+    for (const Pool& pool : view.topology.pools()) {
+      market.prices.push_back(fresh(book().calendar(pool.id)));
+    }
+    std::optional<PoolBooking> quoted;
+    const auto quote = [&](JobId id, TimeWindow window) -> std::optional<double> {
+      quoted = cheapest(*by_id.at(id), window, market, view);
+      return quoted ? std::optional(quoted->booking.posting.cost) : std::nullopt;
+    };
+    const auto accept = [&](JobId id) {
+      reserve(market.prices[quoted->pool.value], quoted->booking);
+      book().set(id, plan_of(*quoted, book()), view.now);
+      pending_.erase(id);
+    };
+    schedule_batch(std::move(jobs), view.now, length, {.quote = quote, .accept = accept});
+  }
+
+  // Lets who has not begun finish earlier where there is room by now, in the order of their plans.
+  void pull_forward(const View& view) {
+    std::vector<std::pair<Instant, JobId>> order;
+    for (const auto& [job, plan] : book().plans()) {
+      if (plan.segments.front().window.from > view.now && view.jobs.at(job).share == 0) {
+        order.emplace_back(plan.segments.front().window.from, job);
+      }
+    }
+    std::ranges::sort(order);
+    order.resize(std::min(order.size(), kPulledMax));
+    for (const auto& [start, job] : order) {
+      const BookedPlan old = *book().find(job);
+      book().drop(job, view.now);
+      if (!replan(view.jobs.at(job), view) || book().find(job)->finish() >= old.finish()) {
+        book().set(job, old, view.now);
+      }
+    }
+  }
+
+  // A_mincost in all pools.
+  [[nodiscard]] std::optional<PoolBooking> cheapest(const Entrant& entrant, TimeWindow window,
+                                                    const Market& prices, const View& view) const {
+    const Duration part = (window.to - window.from) / kStartsPerWindow;
+    const Instant step = on_grid(Instant{std::max({part, view.slot, Duration{1}})}, view.slot);
+    const JobState& job = view.jobs.at(entrant.batch.job);
+    std::optional<PoolBooking> best;
+    for (const Pool& pool : view.topology.pools()) {
+      const CrewMarket market{.pool = pool.id,
+                              .room = {&book().calendar(pool.id)},
+                              .prices = &prices.prices[pool.id.value],
+                              .curve = from_zero(prices.theta),
+                              .price_slot = slot(view),
+                              .rules = {.together = together_cheapest, .apart = apart_by_host}};
+      keep_better(
+          best, pool.id,
+          best_crew(market, entrant.crews[pool.id.value],
+                    {.starts = slot_edges(std::max(window.from, ready_at(job, pool.id, view)),
+                                          step.time_since_epoch(), kStartsPerWindow, view.slot,
+                                          /*grows=*/false),
+                     .last_finish = window.to},
+                    [](Instant) { return 0.0; }));
+    }
+    return best;
+  }
+
+  AOnlineOptions options_;
+  DoublingClock clock_;
+  std::set<JobId> pending_;  // Arrived, not yet in a batch.
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_a_online(const AOnlineOptions& options) {
+  return std::make_unique<AOnline>(options);
+}
+
+Result<std::unique_ptr<Policy>> make_a_online(const PolicyOptions& options) {
+  static constexpr std::array<std::string_view, 2> kKeys = {"slot", "window"};
+  if (Status status = options.only(kKeys); !status) {
+    return status.error();
+  }
+  AOnlineOptions chosen;
+  const auto slot = options.number("slot", 0, 0, 1e9);
+  const auto window = options.number("window", chosen.window, 1, 1e6);
+  if (!slot || !window) {
+    return !slot ? slot.error() : window.error();
+  }
+  chosen.slot = from_seconds(*slot);
+  chosen.window = static_cast<int>(*window);
+  return make_a_online(chosen);
+}
+
+PolicyInfo a_online_policy() {
+  return {.name = "a-online",
+          .paper = "A_online, MobiHoc'20",
+          .fidelity = "after A_online: order in a batch and price bases are ours",
+          .objective = "weighted completion time",
+          .needs = "speed curve, weight",
+          .use_when = "jobs have weights, no deadlines, and should not be resized",
+          .options = "slot=0 (s, 0: a minute), window=16 (slots)",
+          .make = make_a_online};
+}
+
+}  // namespace rubato
