@@ -46,7 +46,8 @@ double GradientNoise::gain(double scale) const {
 Goodput best_goodput(const ThroughputModel& model, const GradientNoise& noise,
                      const BatchLimits& limits, int nodes, int workers) {
   RUBATO_CHECK(nodes >= 1 && workers >= nodes);
-  const double least = std::max(limits.initial, limits.local_min * workers);
+  const double least =
+      std::max<double>(limits.initial, static_cast<double>(limits.local_min) * workers);
   Goodput best;
   if (least > limits.max) {
     return best;

@@ -54,7 +54,8 @@ struct Goodput {
 [[nodiscard]] Goodput best_goodput(const ThroughputModel& model, const GradientNoise& noise,
                                    const BatchLimits& limits, int nodes, int workers);
 
-/// A given batch over this many workers: as few passes as memory permits, never fewer samples.
+/// A given batch over this many workers: as few passes as memory permits, and rounded up unless
+/// that exceeds the largest batch.
 [[nodiscard]] BatchSplit split_batch(int batch, const BatchLimits& limits, int workers);
 
 }  // namespace rubato
