@@ -121,7 +121,7 @@ TEST(JournalReplay, ATamperedCommandIsReportedWithItsLine) {
   const std::size_t at = journal.find("command run", journal.size() / 2);
   const auto line =
       1 + std::count(journal.begin(), journal.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-  journal.insert(journal.find('\n', at), "0");  // A pause ten times as long.
+  journal.insert(journal.find('\n', at), "0");  // One more digit.
 
   const auto report = replayed(journal);
 

@@ -235,6 +235,9 @@ class Witness {
       complain(now, fmt::format("job {} may not run on {} GPUs", id, run.placement.gpus()));
     }
   }
+  void hear(Instant now, const Rebatch& rebatch) {
+    complain(now, fmt::format("job {} has one batch and cannot adapt it", rebatch.job.value));
+  }
   void hear(Instant now, const Suspend& suspend) {
     Running& run = runs_[suspend.job.value];
     catch_up(now, run);

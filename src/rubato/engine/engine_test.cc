@@ -290,5 +290,97 @@ TEST(Engine, AnEarlyTickLeavesTheWishStanding) {
   EXPECT_EQ(only<Wake>(none).at(0).at, kNever);
 }
 
+TEST(Engine, OnAGridWakesAtMultiplesOfTheSlot) {
+  ScriptedEngine engine(World{.slot_seconds = 60, .grid = true});
+
+  const Commands before = engine.decide(1, Decision{.wake_at = at(1)});
+  const Commands same = engine.decide(2, Decision{.wake_at = at(60)});
+  const Commands after = engine.decide(60, Decision{.wake_at = at(60.5)});
+  const Commands never = engine.decide(61, Decision{});
+
+  EXPECT_EQ(only<Wake>(before).at(0).at, at(60));
+  EXPECT_THAT(only<Wake>(same), IsEmpty());
+  EXPECT_EQ(only<Wake>(after).at(0).at, at(120));
+  EXPECT_EQ(only<Wake>(never).at(0).at, kNever);
+}
+
+TEST(Engine, OnAGridWakesAPolicyThatPromisesWhenItAsks) {
+  ScriptedEngine promising(World{.slot_seconds = 60, .grid = true}, Traits{.promises = true});
+  ScriptedEngine free(World{.slot_seconds = 60});
+
+  EXPECT_EQ(only<Wake>(promising.decide(1, Decision{.wake_at = at(7)})).at(0).at, at(7));
+  EXPECT_EQ(only<Wake>(free.decide(1, Decision{.wake_at = at(7)})).at(0).at, at(7));
+}
+
+/// Adapts between 64 and 1024 samples, and sees nothing but noise: the more samples the better.
+Job adaptive(std::uint64_t id) {
+  Job adaptive = job(id, 1e6);
+  adaptive.batches = {.initial = 64, .max = 1024, .local_min = 8, .local_max = 512};
+  return adaptive;
+}
+
+Measured noisy_report(std::uint64_t id, int workers) {
+  return {.job = JobId{id},
+          .done = 1,
+          .workers = workers,
+          .step = StepObservation{.nodes = 1,
+                                  .workers = workers,
+                                  .local_batch = 32,
+                                  .pass_seconds = 1,
+                                  .step_seconds = 1.5,
+                                  .gradient_variance = 1}};
+}
+
+TEST(Engine, StartsAnAdaptiveJobWithItsLeastBatch) {
+  ScriptedEngine engine({}, Traits{.adapts_batch = true});
+  engine.arrive(0, adaptive(1));
+  engine.arrive(0, job(2, 100));
+
+  const auto runs = runs_of(engine.round(0, {{1, 2}, {2, 1}}));
+
+  EXPECT_EQ(runs.at(0).split, (BatchSplit{.local = 32}));
+  EXPECT_TRUE(runs.at(1).split.is_own());
+}
+
+TEST(Engine, AdaptsTheBatchToWhatAJobReports) {
+  ScriptedEngine engine({}, Traits{.adapts_batch = true});
+  engine.arrive(0, adaptive(1));
+  engine.round(0, {{1, 2}});
+
+  const Commands first = engine.on(10, noisy_report(1, 2));
+  const Commands again = engine.on(20, noisy_report(1, 2));
+
+  ASSERT_THAT(only<Rebatch>(first), SizeIs(1));
+  EXPECT_EQ(only<Rebatch>(first).at(0).job, JobId{1});
+  EXPECT_EQ(only<Rebatch>(first).at(0).split, (BatchSplit{.local = 512}));
+  EXPECT_EQ(engine.job(1).split, (BatchSplit{.local = 512}));
+  EXPECT_THAT(only<Rebatch>(again), IsEmpty());
+  EXPECT_EQ(runs_of(engine.round(30, {{1, 4}})).at(0).split, (BatchSplit{.local = 256}));
+}
+
+TEST(Engine, LeavesTheBatchAloneIfThePolicyDoesNotAdaptIt) {
+  ScriptedEngine engine;
+  engine.arrive(0, adaptive(1));
+
+  const auto runs = runs_of(engine.round(0, {{1, 2}}));
+  const Commands commands = engine.on(10, noisy_report(1, 2));
+
+  EXPECT_TRUE(runs.at(0).split.is_own());
+  EXPECT_THAT(only<Rebatch>(commands), IsEmpty());
+}
+
+TEST(Engine, DoesNotRebatchAJobThatLostItsWorkers) {
+  ScriptedEngine engine({}, Traits{.adapts_batch = true});
+  engine.arrive(0, adaptive(1));
+  engine.round(0, {{1, 2}});
+  Measured report = noisy_report(1, 2);
+  report.workers = 1;
+
+  const Commands commands = engine.on(10, report);
+
+  EXPECT_THAT(only<Suspend>(commands), SizeIs(1));
+  EXPECT_THAT(only<Rebatch>(commands), IsEmpty());
+}
+
 }  // namespace
 }  // namespace rubato

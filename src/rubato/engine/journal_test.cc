@@ -13,8 +13,11 @@ namespace {
 const JournalHeader kHeader{.policy = "tiresias:thresholds=3250/7200",
                             .accounting = Accounting::Artifact,
                             .slot = std::chrono::seconds{60},
+                            .restart = std::chrono::seconds{30},
+                            .grid = true,
                             .seed = ~std::uint64_t{0},
-                            .cluster = "16x8:A100+4x4:T4"};
+                            .cluster = "16x8:A100+4x4:T4",
+                            .tenants = "a=0.5"};
 
 Job strange_job() {
   return Job{.id = JobId{~std::uint64_t{0}},
@@ -26,10 +29,13 @@ Job strange_job() {
              .work = 0.1,
              .model = "bert",
              .batch = 64,
+             .batches = {.initial = 32, .max = 4096, .local_min = 3, .local_max = 65},
              .requested = 3,
              .duration = Duration{-5},
              .workers = {.min = 2, .max = 7, .listed = {2, 3, 7}},
              .gpu_type = "A100",
+             .region = "north west",
+             .data_gb = 12.5,
              .weight = 1.0 / 3,
              .value = {.kind = ValueKind::Steps,
                        .amount = 5e-324,
@@ -39,10 +45,21 @@ Job strange_job() {
                                  {.within = Duration{3}, .amount = 1e300}}}};
 }
 
+StepObservation strange_step() {
+  return {.nodes = 3,
+          .workers = 11,
+          .local_batch = 48,
+          .pass_seconds = 0.1,
+          .step_seconds = 1.0 / 3,
+          .gradient_squared = 5e-324,
+          .gradient_variance = 1e300};
+}
+
 std::vector<Event> every_event() {
   return {Completion{.job = JobId{3}, .outcome = Outcome::Cancelled},
           NodeChange{.node = NodeId{4}, .up = true},
           Measured{.job = JobId{5}, .done = 1e-7, .speed = 123456.789, .workers = 6},
+          Measured{.job = JobId{5}, .done = 2, .workers = 11, .step = strange_step()},
           Reply{.job = JobId{7}, .accepted = true},
           Arrival{.job = strange_job()},
           Arrival{},
@@ -59,6 +76,10 @@ std::vector<Command> every_command() {
           Run{.job = JobId{2},
               .placement = {.pool = PoolId{1}, .ranges = {{0, 4}, {12, 1}}},
               .pause = Duration{3'904'000}},
+          Run{.job = JobId{2},
+              .placement = {.ranges = {{0, 4}}},
+              .split = {.local = 48, .accumulation = 2}},
+          Rebatch{.job = JobId{6}, .split = {.local = 17, .accumulation = 1}},
           Suspend{.job = JobId{3}},
           Stall{.job = JobId{4}, .pause = Duration{2}},
           Wake{.at = Instant{Duration{77}}},
@@ -88,8 +109,8 @@ TEST(Journal, TheHeaderComesBackAsItWas) {
   EXPECT_EQ(reader->header(), kHeader);
   EXPECT_EQ(line,
             "rubato-journal/1 policy=tiresias:thresholds=3250/7200 accounting=artifact "
-            "slot=60000000 seed=18446744073709551615 cluster=16x8:A100+4x4:T4 "
-            "tenants= placer=\n");
+            "slot=60000000 restart=30000000 grid=yes seed=18446744073709551615 "
+            "cluster=16x8:A100+4x4:T4 tenants=a=0.5 placer=\n");
 }
 
 TEST(Journal, LinesLookLikeThis) {
@@ -97,7 +118,11 @@ TEST(Journal, LinesLookLikeThis) {
             "event 5 completion job=3 outcome=finished\n");
   EXPECT_EQ(event_line(Instant{}, Tick{}), "event 0 tick\n");
   EXPECT_EQ(command_line(every_command()[2]),
-            "command run job=2 pool=1 gpus=0+4,12+1 pause=3904000\n");
+            "command run job=2 pool=1 gpus=0+4,12+1 pause=3904000 local_batch=0 accumulation=0\n");
+  EXPECT_EQ(command_line(every_command()[4]),
+            "command rebatch job=6 local_batch=17 accumulation=1\n");
+  EXPECT_EQ(event_line(Instant{}, Measured{.job = JobId{5}, .done = 2, .workers = 1}),
+            "event 0 measured job=5 done=2 speed=0 workers=1 step=no\n");
   EXPECT_EQ(command_line(Wake{}), "command wake at=never\n");
   EXPECT_EQ(command_line(Alarm{.fault = "5%\n"}), "command alarm fault=5%25%0A\n");
 }
@@ -140,12 +165,46 @@ TEST(Journal, AJobComesBackComplete) {
   EXPECT_EQ(read.work, job.work);
   EXPECT_EQ(read.model, job.model);
   EXPECT_EQ(read.batch, job.batch);
+  EXPECT_EQ(read.batches, job.batches);
   EXPECT_EQ(read.requested, job.requested);
   EXPECT_EQ(read.duration, job.duration);
   EXPECT_EQ(read.workers, job.workers);
   EXPECT_EQ(read.gpu_type, job.gpu_type);
+  EXPECT_EQ(read.region, job.region);
+  EXPECT_EQ(read.data_gb, job.data_gb);
   EXPECT_EQ(read.weight, job.weight);
   EXPECT_EQ(read.value, job.value);
+}
+
+TEST(Journal, AReportComesBackWithItsStepOrWithout) {
+  const Measured told{.job = JobId{5}, .done = 2, .speed = 3, .workers = 4, .step = strange_step()};
+
+  const JournalEntry with_step = read_back(event_line(Instant{}, told));
+  const JournalEntry without =
+      read_back(event_line(Instant{}, Measured{.job = JobId{5}, .done = 2}));
+
+  const auto& read = std::get<Measured>(std::get<JournalEvent>(with_step).event);
+  ASSERT_TRUE(read.step.has_value());
+  EXPECT_EQ(read.workers, 4);
+  EXPECT_EQ(read.step->nodes, 3);
+  EXPECT_EQ(read.step->workers, 11);
+  EXPECT_EQ(read.step->local_batch, 48);
+  EXPECT_EQ(read.step->pass_seconds, 0.1);
+  EXPECT_EQ(read.step->step_seconds, 1.0 / 3);
+  EXPECT_EQ(read.step->gradient_squared, 5e-324);
+  EXPECT_EQ(read.step->gradient_variance, 1e300);
+  EXPECT_FALSE(std::get<Measured>(std::get<JournalEvent>(without).event).step.has_value());
+}
+
+TEST(Journal, BatchesComeBack) {
+  const JournalEntry run = read_back(command_line(every_command()[3]));
+  const JournalEntry rebatch = read_back(command_line(every_command()[4]));
+
+  EXPECT_EQ(std::get<rubato::Run>(std::get<Command>(run)).split,
+            (BatchSplit{.local = 48, .accumulation = 2}));
+  EXPECT_EQ(std::get<Rebatch>(std::get<Command>(rebatch)).job, JobId{6});
+  EXPECT_EQ(std::get<Rebatch>(std::get<Command>(rebatch)).split,
+            (BatchSplit{.local = 17, .accumulation = 1}));
 }
 
 TEST(Journal, DoublesComeBackBitForBit) {

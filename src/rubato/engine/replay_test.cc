@@ -60,19 +60,23 @@ TEST(Replay, ReportsATamperedCommandWithItsLine) {
 
   ASSERT_TRUE(report.ok() && report->difference.has_value());
   EXPECT_EQ(report->difference->line, 8U);
-  EXPECT_EQ(report->difference->recorded, "command run job=1 pool=0 gpus=0+3 pause=0");
-  EXPECT_EQ(report->difference->replayed, "command run job=1 pool=0 gpus=0+4 pause=0");
+  EXPECT_EQ(report->difference->recorded,
+            "command run job=1 pool=0 gpus=0+3 pause=0 local_batch=0 accumulation=0");
+  EXPECT_EQ(report->difference->replayed,
+            "command run job=1 pool=0 gpus=0+4 pause=0 local_batch=0 accumulation=0");
 }
 
 TEST(Replay, ReportsACommandThatWasTakenOut) {
-  const std::string text = replaced(journal(), "command run job=1 pool=0 gpus=0+4 pause=0\n", "");
+  const std::string text = replaced(
+      journal(), "command run job=1 pool=0 gpus=0+4 pause=0 local_batch=0 accumulation=0\n", "");
   Engine engine = fresh();
 
   const auto report = replay(text, engine);
 
   ASSERT_TRUE(report.ok() && report->difference.has_value());
   EXPECT_EQ(report->difference->line, 8U);
-  EXPECT_EQ(report->difference->replayed, "command run job=1 pool=0 gpus=0+4 pause=0");
+  EXPECT_EQ(report->difference->replayed,
+            "command run job=1 pool=0 gpus=0+4 pause=0 local_batch=0 accumulation=0");
 }
 
 TEST(Replay, ReportsACommandThatWasPutIn) {

@@ -54,13 +54,17 @@ struct World {
   Accounting accounting = Accounting::None;
   double slot_seconds = 1;
   std::uint64_t seed = 0;
+  bool grid = false;
   std::vector<SpeedRow> speeds = test_speeds();
   std::string placer{};
 
   [[nodiscard]] Topology topology() const { return Topology::parse(cluster).value(); }
   [[nodiscard]] EngineOptions options() const {
-    return {
-        .accounting = accounting, .slot = seconds(slot_seconds), .seed = seed, .placer = placer};
+    return {.accounting = accounting,
+            .slot = seconds(slot_seconds),
+            .grid = grid,
+            .seed = seed,
+            .placer = placer};
   }
   [[nodiscard]] Engine engine(std::string_view policy) const {
     return Engine::make(topology(), SpeedBook(speeds, topology()), policy, options()).value();

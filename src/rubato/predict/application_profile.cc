@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -198,6 +199,10 @@ double ApplicationProfile::recorded_steps(int batch, int epoch) const {
 BatchSplit ApplicationProfile::split(int batch, int workers) const {
   BatchLimits limits = limits_;
   limits.max = std::max(limits.max, batch);
+  if (!limits_.can_adapt()) {
+    limits.initial = batch;                        // Nobody looks for noise, so one pass is enough,
+    limits.max = std::numeric_limits<int>::max();  // and nobody knows of a largest batch.
+  }
   return split_batch(batch, limits, workers);
 }
 

@@ -91,7 +91,8 @@ double GradientNoise::gain(double scale) const {
 
 BatchSizes::BatchSizes(const BatchLimits& limits, int workers)
     : initial_(limits.initial), workers_(workers) {
-  const double least = std::max(limits.initial, limits.local_min * workers);
+  const double least =
+      std::max<double>(limits.initial, static_cast<double>(limits.local_min) * workers);
   if (least > limits.max) {
     return;
   }

@@ -77,7 +77,8 @@ class BatchSizes {
 [[nodiscard]] Goodput best_goodput(const ThroughputModel& model, const GradientNoise& noise,
                                    const BatchSizes& sizes, int nodes);
 
-/// A given batch over this many workers: as few passes as memory permits, never fewer samples.
+/// A given batch over this many workers: as few passes as memory permits, and rounded up unless
+/// that exceeds the largest batch.
 [[nodiscard]] BatchSplit split_batch(int batch, const BatchLimits& limits, int workers);
 
 }  // namespace rubato

@@ -2,14 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "rubato/predict/throughput_fit.h"
 
 namespace rubato {
 namespace {
 
-constexpr std::size_t kSeenMax =
-    200;  // Observations of a job on a pool; later ones change nothing.
+// Observations of a job on a pool; later ones change nothing.
+constexpr std::size_t kSeenMax = 200;
+
+// Limits that leave a batch to choose; a journal may hold others.
+bool are_sensible(const BatchLimits& limits) {
+  return limits.can_adapt() && limits.initial >= 1 && limits.max >= limits.initial &&
+         limits.local_min >= 1 && limits.local_max >= limits.local_min;
+}
 
 bool is_sensible(const StepObservation& step) {
   return step.nodes >= 1 && step.workers >= step.nodes && step.local_batch >= 1 &&
@@ -60,8 +67,10 @@ Goodput JobGoodput::best(PoolId pool, int nodes, const BatchSizes& sizes) const 
 BatchSplit JobGoodput::split(PoolId pool, int nodes, int workers) const {
   Goodput chosen = best(pool, nodes, BatchSizes(limits, workers));
   if (chosen.rate <= 0) {
-    const int least = std::max(limits.initial, limits.local_min * workers);
-    return split_batch(std::min(least, std::max(limits.max, 1)), limits, workers);
+    const auto least =
+        std::max<std::int64_t>(limits.initial, std::int64_t{limits.local_min} * workers);
+    return split_batch(static_cast<int>(std::min<std::int64_t>(least, limits.max)), limits,
+                       workers);
   }
   const int passes = workers * (chosen.split.accumulation + 1);
   chosen.split.local = std::min(chosen.split.local, std::max(1, limits.max / passes));
@@ -69,7 +78,7 @@ BatchSplit JobGoodput::split(PoolId pool, int nodes, int workers) const {
 }
 
 void GoodputBook::arrive(const Job& job) {
-  if (!job.batches.can_adapt()) {
+  if (!are_sensible(job.batches)) {
     return;
   }
   const auto known = shares_ ? models_.find(job.model) : models_.end();

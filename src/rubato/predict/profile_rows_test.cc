@@ -1,36 +1,18 @@
-#include <array>
-#include <optional>
+#include "rubato/predict/profile_rows.h"
+
 #include <string>
 
 #include <gtest/gtest.h>
-
-#include "rubato/predict/measured_profile.h"
 
 namespace rubato {
 namespace {
 
 constexpr std::string_view kPlacements = "placement,local_bsz,step_time,sync_time\n";
 constexpr std::string_view kScalability = "num_nodes,num_replicas,local_bsz,step_time,sync_time\n";
+constexpr std::string_view kEpochs = "progress,iteration,grad_sqr,grad_var\n";
 
 std::string with(std::string_view header, std::string_view rows) {
   return std::string(header) + std::string(rows);
-}
-
-/// The speed at a count and span; nothing if there is no such row.
-std::optional<double> speed(const MeasuredProfile& profile, int batch, int gpus, Span span) {
-  for (const SpeedRow& row : profile.speed_rows("net", batch)) {
-    if (row.gpus == gpus && row.span == span) {
-      return row.speed;
-    }
-  }
-  return std::nullopt;
-}
-
-/// One GPU: 1 s for 10 samples, 3 s for 20, of which half a second is sync.
-MeasuredProfile one_gpu() {
-  return MeasuredProfile(std::array{
-      StepTime{.nodes = 1, .gpus = 1, .local_batch = 10, .step_seconds = 1, .sync_seconds = 0.5},
-      StepTime{.nodes = 1, .gpus = 1, .local_batch = 20, .step_seconds = 3, .sync_seconds = 0.5}});
 }
 
 TEST(ParsePlacements, ReadsNodesAndGpusFromTheDigits) {
@@ -42,6 +24,7 @@ TEST(ParsePlacements, ReadsNodesAndGpusFromTheDigits) {
   EXPECT_EQ((*times)[0].gpus, 1);
   EXPECT_EQ((*times)[1].nodes, 2);
   EXPECT_EQ((*times)[1].gpus, 6);
+  EXPECT_EQ((*times)[1].pattern, (NodePattern{2, 4}));
   EXPECT_EQ((*times)[1].local_batch, 8);
   EXPECT_EQ((*times)[1].step_seconds, 1.5);
   EXPECT_EQ((*times)[1].sync_seconds, 0.25);
@@ -88,99 +71,44 @@ TEST(ParseScalability, ReadsARowAndRefusesFewerGpusThanNodes) {
   ASSERT_TRUE(times.ok());
   EXPECT_EQ(times->front().nodes, 6);
   EXPECT_EQ(times->front().gpus, 20);
+  EXPECT_TRUE(times->front().pattern.empty());
   EXPECT_EQ(wrong.error().message,
             "s.csv:2: num_replicas: '5' is not a whole number of at least num_nodes");
   EXPECT_EQ(parse_scalability(with(kScalability, "x,5,4,1,1\n"), "s.csv").error().message,
             "s.csv:2: num_nodes: 'x' is not a positive whole number");
 }
 
-TEST(ParseTrainingSteps, TakesTheIterationOfTheLastRow) {
-  const auto steps = parse_training_steps("progress,iteration,metric\n3,2,0.1\n9,5,0.2\n", "v.csv");
+TEST(ParseEpochs, ReadsOneForEachRow) {
+  const auto epochs = parse_epochs(
+      "progress,iteration,metric,grad_sqr,grad_var\n3.5,2,0.1,0.25,8\n9,5,0.2,0,0\n", "v.csv");
 
-  ASSERT_TRUE(steps.ok());
-  EXPECT_EQ(*steps, 5);
+  ASSERT_TRUE(epochs.ok()) << epochs.error().message;
+  ASSERT_EQ(epochs->size(), 2U);
+  EXPECT_EQ((*epochs)[0].progress, 3.5);
+  EXPECT_EQ((*epochs)[0].steps, 2);
+  EXPECT_EQ((*epochs)[0].noise, (GradientNoise{.squared = 0.25, .variance = 8}));
+  EXPECT_EQ((*epochs)[1].progress, 9);
+  EXPECT_EQ((*epochs)[1].steps, 5);
 }
 
-TEST(ParseTrainingSteps, RefusesACurveThatRunsBackwardsOrIsEmpty) {
-  const auto message = [](std::string_view text) {
-    return parse_training_steps(text, "v.csv").error().message;
+TEST(ParseEpochs, NamesTheLineAndFieldOfATrainingThatMakesNoSense) {
+  const auto message = [](std::string_view rows) {
+    return parse_epochs(with(kEpochs, rows), "v.csv").error().message;
   };
 
-  EXPECT_EQ(message("progress,iteration\n1,5\n2,4\n"),
+  EXPECT_EQ(message("1,5,1,1\n2,4,1,1\n"),
             "v.csv:3: iteration: '4' is not at least 5 as in the row before");
-  EXPECT_EQ(message("progress,iteration\n1,2.5\n"),
-            "v.csv:2: iteration: '2.5' is not a positive whole number");
-  EXPECT_EQ(message("progress,iteration\n"), "v.csv: no rows; expected one per epoch");
-}
-
-TEST(CurveBatch, IsTheBatchItselfElseTheNearestAboveElseTheLargest) {
-  constexpr std::array kMeasured = {16, 64, 256};
-
-  EXPECT_EQ(curve_batch(kMeasured, 64), 64);
-  EXPECT_EQ(curve_batch(kMeasured, 65), 256);
-  EXPECT_EQ(curve_batch(kMeasured, 1), 16);
-  EXPECT_EQ(curve_batch(kMeasured, 1000), 256);
-}
-
-TEST(StepsAtBatch, NeverGivesTooFew) {
-  EXPECT_EQ(steps_at_batch(100, 64, 64), 100);
-  EXPECT_EQ(steps_at_batch(100, 64, 48), 134);   // As many samples: 133.3 steps.
-  EXPECT_EQ(steps_at_batch(100, 64, 128), 100);  // As many steps.
-}
-
-TEST(MeasuredProfile, InterpolatesBetweenMeasuredLocalBatches) {
-  EXPECT_DOUBLE_EQ(*speed(one_gpu(), 10, 1, Span::Node), 1.0);
-  EXPECT_DOUBLE_EQ(*speed(one_gpu(), 15, 1, Span::Node), 1 / 2.0);
-  EXPECT_DOUBLE_EQ(*speed(one_gpu(), 20, 1, Span::Node), 1 / 3.0);
-}
-
-TEST(MeasuredProfile, LeavesOutALocalBatchBelowTheSmallestMeasured) {
-  EXPECT_TRUE(one_gpu().speed_rows("net", 9).empty());
-  EXPECT_EQ(one_gpu().smallest_local_batch(), 10);
-}
-
-TEST(MeasuredProfile, CutsALargerLocalBatchIntoEqualPassesWithOneSync) {
-  EXPECT_DOUBLE_EQ(*speed(one_gpu(), 60, 1, Span::Node), 1 / (3 * 2.5 + 0.5));
-  EXPECT_DOUBLE_EQ(*speed(one_gpu(), 30, 1, Span::Node), 1 / (2 * 1.5 + 0.5));
-}
-
-TEST(MeasuredProfile, TakesTheFullestWorkerOfAnUnevenSplit) {
-  const MeasuredProfile profile(
-      std::array{StepTime{.nodes = 1, .gpus = 2, .local_batch = 10, .step_seconds = 1},
-                 StepTime{.nodes = 1, .gpus = 2, .local_batch = 20, .step_seconds = 2}});
-
-  EXPECT_DOUBLE_EQ(*speed(profile, 25, 2, Span::Node), 1 / 1.3);
-  EXPECT_FALSE(speed(profile, 19, 2, Span::Node));
-}
-
-TEST(MeasuredProfile, KeepsOneNodeApartFromSeveralAndAveragesTheClosestOfThese) {
-  const MeasuredProfile profile(
-      std::array{StepTime{.nodes = 1, .gpus = 4, .local_batch = 8, .step_seconds = 1},
-                 StepTime{.nodes = 2, .gpus = 4, .local_batch = 8, .step_seconds = 3},
-                 StepTime{.nodes = 2, .gpus = 4, .local_batch = 8, .step_seconds = 5},
-                 StepTime{.nodes = 4, .gpus = 4, .local_batch = 8, .step_seconds = 9}});
-
-  EXPECT_EQ(profile.speed_rows("net", 32).size(), 3U);
-  EXPECT_DOUBLE_EQ(*speed(profile, 32, 4, Span::Node), 1.0);
-  EXPECT_DOUBLE_EQ(*speed(profile, 32, 4, Span::Rack), 1 / 4.0);
-  EXPECT_DOUBLE_EQ(*speed(profile, 32, 4, Span::Across), 1 / 4.0);
-}
-
-TEST(MeasuredProfile, GivesANodeLargerThanAnyMeasuredTheSpeedOfSeveral) {
-  const MeasuredProfile profile(
-      std::array{StepTime{.nodes = 2, .gpus = 8, .local_batch = 8, .step_seconds = 4}});
-
-  EXPECT_DOUBLE_EQ(*speed(profile, 64, 8, Span::Node), 1 / 4.0);
-}
-
-TEST(MeasuredProfile, GivesRowsThatTheSpeedBookCallsMeasured) {
-  const auto topology = Topology::parse("2x4");
-  SpeedBook book(one_gpu().speed_rows("net", 10), *topology);
-
-  const SpeedId id = book.resolve(Job{.model = "net", .batch = 10});
-
-  EXPECT_EQ(book.provenance(id), Provenance::Measured);
-  EXPECT_DOUBLE_EQ(book.requested_speed(id, 1), 1.0);
+  EXPECT_EQ(message("1,5,1,1\n1,6,1,1\n"),
+            "v.csv:3: progress: '1' is not above 1 as in the row before");
+  EXPECT_EQ(message("0,5,1,1\n"), "v.csv:2: progress: '0' is not above 0 as in the row before");
+  EXPECT_EQ(message("1,2.5,1,1\n"), "v.csv:2: iteration: '2.5' is not a positive whole number");
+  EXPECT_EQ(message("x,2,1,1\n"), "v.csv:2: progress: 'x' is not a number from zero up");
+  EXPECT_EQ(message("1,2,-1,1\n"), "v.csv:2: grad_sqr: '-1' is not a number from zero up");
+  EXPECT_EQ(message("1,2,1,nan\n"), "v.csv:2: grad_var: 'nan' is not a number from zero up");
+  EXPECT_EQ(message("1,2,1,inf\n"), "v.csv:2: grad_var: 'inf' is not a number from zero up");
+  EXPECT_EQ(message(""), "v.csv: no rows; expected one per epoch");
+  EXPECT_EQ(parse_epochs("progress,iteration\n1,1\n", "v.csv").error().message,
+            "v.csv:1: column 'grad_sqr' is missing");
 }
 
 }  // namespace

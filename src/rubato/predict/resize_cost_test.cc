@@ -44,6 +44,26 @@ TEST(ResizeCostPhysical, OfNoChangeOrAStopIsNothing) {
   EXPECT_EQ(physical("bert", {.from = 4, .to = 0}), 0);
 }
 
+TEST(ResizeCostPhysical, OfAFlatRestartIsTheSameForEveryChangeOfEveryModel) {
+  const ResizeCost costs(Accounting::Physical, 64, seconds{60}, seconds{30});
+  for (const std::string model : {"bert", "resnet50", "mystery"}) {
+    const Job job{.model = model};
+
+    EXPECT_EQ(costs.physical(job, {.from = 0, .to = 1}), seconds{30});
+    EXPECT_EQ(costs.physical(job, {.from = 1, .to = 2}), seconds{30});
+    EXPECT_EQ(costs.physical(job, {.from = 16, .to = 8}), seconds{30});
+    EXPECT_EQ(costs.physical(job, {.from = 8, .to = 8, .moved = true}), seconds{30});
+    EXPECT_EQ(costs.physical(job, {.from = 8, .to = 8}), Duration{});
+    EXPECT_EQ(costs.physical(job, {.from = 8, .to = 0}), Duration{});
+  }
+}
+
+TEST(ResizeCostPhysical, OfARestartThatCostsNothingIsNothing) {
+  const ResizeCost costs(Accounting::Physical, 64, seconds{60}, Duration{});
+
+  EXPECT_EQ(costs.physical(Job{.model = "bert"}, {.from = 1, .to = 2}), Duration{});
+}
+
 TEST(ResizeCostArtifact, OfAKnownSetIsTheBaseEvenWhenAllRestart) {
   EXPECT_EQ(artifact(64, 8, true, false), 2);
   EXPECT_EQ(artifact(64, 8, true, true), 2);

@@ -123,7 +123,7 @@ class Simulation {
         training_.end_epoch(now_, JobId{due.id}, engine_.state().speeds);
         reschedule(JobId{due.id});
         if (adapts(JobId{due.id})) {
-          report(JobId{due.id}, training_.of(JobId{due.id}).share);
+          tell(JobId{due.id}, training_.of(JobId{due.id}).share);
         }
         break;
       case DueKind::Fault:
@@ -197,13 +197,17 @@ class Simulation {
     }
   }
 
-  // What a running job tells the engine about itself.
+  // A running job reports now, and will again.
   void report(JobId id, int workers) {
-    const Training& training = training_.of(id);
-    if (training.share == 0) {
-      return;
+    if (training_.of(id).share > 0) {
+      expect_report(id);
+      tell(id, workers);
     }
-    expect_report(id);
+  }
+
+  // What a running job tells the engine about itself.
+  void tell(JobId id, int workers) {
+    const Training& training = training_.of(id);
     feed(Measured{.job = id,
                   .done = training.progress.at(now_),
                   .speed = now_ >= training.progress.paused_until ? training.progress.speed : 0,

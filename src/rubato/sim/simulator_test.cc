@@ -6,8 +6,10 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "rubato/engine/journal.h"
 #include "rubato/metrics/summary.h"
 #include "rubato/sim/event_queue.h"
+#include "rubato/sim/small_profile_test.h"
 #include "rubato/sim/workload.h"
 
 namespace rubato {
@@ -350,6 +352,104 @@ TEST(Simulator, EndsWhenAllJobsAreRefused) {
 
   EXPECT_TRUE(seen.result.history.jobs[0].refused);
   EXPECT_EQ(seen.result.history.jobs[0].reason, Reason::DeadlineTooSoon);
+}
+
+/// A run of profiled jobs, as a journal would have it.
+struct Replayed {
+  std::string journal{};
+  std::vector<std::pair<Instant, JobId>> reports{};
+  int rebatches = 0;
+  SimResult result{};
+};
+
+// A job of the small application.
+Job net_job(double arrival, int batch, int gpus) {
+  Job job{.arrival = at_seconds(arrival), .model = "net", .batch = batch, .requested = gpus};
+  job.work = small_profile().steps(batch);
+  job.batches = small_profile().limits();
+  return job;
+}
+
+Replayed replayed(std::vector<Job> jobs, std::string_view policy) {
+  const Topology topology = Topology::parse("1x4").value();
+  std::vector<SpeedRow> rows;
+  for (const int batch : {10, 40}) {
+    std::ranges::copy(small_profile().speed_rows("net", batch), std::back_inserter(rows));
+  }
+  SpeedBook speeds(rows, topology);
+  speeds.add("net", "", small_profile());
+  const Workload workload = prepare(std::move(jobs), speeds);
+  Replayed seen;
+  const SimWatcher watcher{.on_event =
+                               [&](Instant now, const Event& event) {
+                                 seen.journal += event_line(now, event);
+                                 if (const auto* report = std::get_if<Measured>(&event)) {
+                                   seen.reports.emplace_back(now, report->job);
+                                 }
+                               },
+                           .on_command =
+                               [&](Instant, const Command& command) {
+                                 seen.journal += command_line(command);
+                                 seen.rebatches += std::holds_alternative<Rebatch>(command) ? 1 : 0;
+                               }};
+  auto result = simulate(workload.jobs, topology, speeds,
+                         SimOptions{.policy = std::string(policy),
+                                    .restart = std::chrono::seconds{30},
+                                    .grid = true,
+                                    .audit = true},
+                         watcher);
+  EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message);
+  if (result.ok()) {
+    seen.result = *std::move(result);
+  }
+  return seen;
+}
+
+TEST(Simulator, ReplaysAProfileToTheSecond) {
+  // Arrives at 10 s, starts at the round at 60 s and has restarted by 90 s. Batch 10: 100 and 190
+  // steps of 1 s. Batch 40 on two GPUs: 40 and 58.46 steps of 2 s; epochs end at whole seconds.
+  const Replayed small = replayed({net_job(10, 10, 1)}, "fifo");
+  const Replayed large = replayed({net_job(10, 40, 2)}, "fifo");
+
+  EXPECT_EQ(small.result.history.jobs[0].finish, at_seconds(90 + 100 + 190));
+  EXPECT_EQ(large.result.history.jobs[0].finish, at_seconds(90 + 80 + 117));
+  EXPECT_TRUE(small.reports.empty());
+}
+
+TEST(Simulator, LetsPolluxAdaptTheBatchOfAProfiledJob) {
+  const Replayed seen = replayed({net_job(10, 10, 1), net_job(100, 40, 2)}, "pollux");
+
+  EXPECT_GT(seen.rebatches, 0);
+  EXPECT_TRUE(seen.result.history.jobs[0].finished());
+  EXPECT_TRUE(seen.result.history.jobs[1].finished());
+  // With its own batch, alone and on one GPU, it would take until then.
+  EXPECT_LT(seen.result.history.jobs[0].finish, at_seconds(380));
+}
+
+TEST(Simulator, HearsEachAdaptiveJobOnceAtATime) {
+  // Its only batch is 10, so nothing changes at the end of its first epoch: what was expected
+  // before must not be heard beside what is expected from then on.
+  Job steady = net_job(10, 10, 1);
+  steady.batches = {.initial = 10, .max = 10, .local_min = 10, .local_max = 10};
+
+  auto reports = replayed({steady}, "pollux").reports;
+
+  EXPECT_GT(reports.size(), 4U);
+  std::ranges::sort(reports);
+  EXPECT_EQ(std::ranges::adjacent_find(reports), reports.end());
+}
+
+TEST(Simulator, GivesTheSameBytesForTheSameSeedWithPollux) {
+  std::vector<Job> jobs;
+  for (int i = 0; i < 12; ++i) {
+    jobs.push_back(net_job(37.0 * i, i % 2 == 0 ? 10 : 40, 1 + i % 2));
+  }
+
+  const Replayed first = replayed(jobs, "pollux");
+  const Replayed second = replayed(jobs, "pollux");
+
+  EXPECT_GT(first.journal.size(), 1'000U);
+  EXPECT_EQ(first.journal, second.journal);
 }
 
 }  // namespace

@@ -113,7 +113,8 @@ void VirtualTraining::end_epoch(Instant now, JobId job, const SpeedBook& speeds)
 std::optional<StepObservation> VirtualTraining::observe(JobId job, const SpeedBook& speeds) const {
   const Training& training = jobs_[job.value];
   const ApplicationProfile* profile = speeds.profile(training.speed, training.placement.pool);
-  if (training.share == 0 || training.split.is_own() || profile == nullptr) {
+  const bool has_epochs = profile != nullptr && profile->epochs() > 0;
+  if (training.share == 0 || training.split.is_own() || !has_epochs) {
     return std::nullopt;
   }
   const NodePattern nodes = pattern(training.placement);
