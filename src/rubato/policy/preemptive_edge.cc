@@ -59,8 +59,8 @@ class PreemptiveEdge final : public Policy {
   Instant kept_up_ = kNever;  // Until when the chunks' progress is counted.
 };
 
-// The job's workers in one pool: what it asked for, as far as pool and job allow.
-std::optional<Gang> gang_in(const JobState& job, const Pool& pool, const View& view) {
+// The job's workers in one pool: what it asked for, as far as the pool has them and more help.
+std::optional<Gang> useful_gang(const JobState& job, const Pool& pool, const View& view) {
   const ScalingCurve& curve = view.curve(job, pool.id);
   if (curve.empty()) {
     return std::nullopt;
@@ -101,7 +101,7 @@ Verdict PreemptiveEdge::judge(const JobState& job, const View& view) {
   CutJob best;
   std::vector<ChunkQueue> best_queues;
   for (const Pool& pool : view.topology.pools()) {
-    const auto gang = gang_in(job, pool, view);
+    const auto gang = useful_gang(job, pool, view);
     if (!gang) {
       continue;
     }
