@@ -402,12 +402,13 @@ TEST_P(PromisesOf, AreNotBrokenByReportsThatSayNothingNew) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Policies, PromisesOf, testing::Values("elasticflow", "edf-ac", "chronus"),
+INSTANTIATE_TEST_SUITE_P(Policies, PromisesOf,
+                         testing::Values("elasticflow", "edf-ac", "chronus:cells_max=40"),
                          [](const auto& each) {
                            const std::string name = each.param;
-                           return name == "edf-ac"    ? "EdfAc"
-                                  : name == "chronus" ? "Chronus"
-                                                      : "ElasticFlow";
+                           return name == "edf-ac"              ? "EdfAc"
+                                  : name.starts_with("chronus") ? "Chronus"
+                                                                : "ElasticFlow";
                          });
 
 TEST(Promises, OfElasticFlowCostNobodyElseAnythingWhenFaultsBreakThem) {

@@ -60,6 +60,15 @@ TEST(Chronus, PromisesADeadlineItCanKeepAndKeepsIt) {
   EXPECT_LE(scene.finish(1), 3 * kLease);
 }
 
+TEST(Chronus, AJobWithoutWorkNeedsALeaseAllTheSame) {
+  Scene scene(chronus(), {.cluster = "1x4"});
+  scene.submit(due_at(kLease + 200, linear_job(1, 25, 4, 0)));
+
+  scene.run();
+
+  EXPECT_EQ(scene.verdict(1).kind, VerdictKind::Demote);
+}
+
 TEST(Chronus, DemotesAJobWhoseLeasesAreTaken) {
   Scene scene(chronus(), {.cluster = "1x4"});
   scene.submit({due_at(2 * kLease, linear_job(1, 0, 4, 1'800)),

@@ -42,13 +42,15 @@ int leases_needed(const JobState& job, const Gang& gang, std::int64_t base, bool
   if (runs) {
     left += std::max(Duration{}, job.progress.paused_until - view.now);
   }
+  bool is_done_before = false;
   if (holds_present) {
     const Instant from = runs ? view.now : later(grid.tick_from(view.now), pause);
     const Duration present = std::max(Duration{}, grid.start(base) - from);
     left -= present;
     ran += present;
+    is_done_before = present > Duration{} && left <= Duration{};
   }
-  if (left <= Duration{}) {
+  if (is_done_before) {
     return 0;
   }
   const Duration useful = std::max(grid.lease() - pause, grid.lease() / 4);
@@ -57,7 +59,8 @@ int leases_needed(const JobState& job, const Gang& gang, std::int64_t base, bool
       estimated_minutes(total, gang.workers, to_minutes(grid.lease())) - to_minutes(ran);
   const std::int64_t needed =
       std::max(leases_up(left, useful), leases_up(from_seconds(margin * 60), grid.lease()));
-  return static_cast<int>(std::min<std::int64_t>(needed, 1 << 30));
+  // Even a job without work must run once to end.
+  return static_cast<int>(std::clamp<std::int64_t>(needed, 1, 1 << 30));
 }
 
 std::int64_t first_lease(const JobState& job, PoolId pool, const LeaseGrid& grid,
