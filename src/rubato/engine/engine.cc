@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "rubato/base/check.h"
 #include "rubato/core/plan_checker.h"
 #include "rubato/place/placer_registry.h"
@@ -51,7 +53,8 @@ Engine::Engine(std::unique_ptr<EngineState> state, PolicyMaker maker,
 
 Result<Engine> Engine::make(const Topology& topology, SpeedBook speeds, std::string_view policy,
                             const EngineOptions& options) {
-  if (auto made = make_policy(policy); !made) {
+  auto made = make_policy(policy);
+  if (!made) {
     return made.error();
   }
   auto placer = placer_for(topology, options);
@@ -60,6 +63,13 @@ Result<Engine> Engine::make(const Topology& topology, SpeedBook speeds, std::str
   }
   PolicyMaker maker = [name = std::string(policy)] { return make_policy(name).value(); };
   if (const auto quotas = (*placer)->quotas(); !quotas.empty()) {
+    if ((*made)->traits().plans_nodes) {
+      return Error{
+          .code = ErrorCode::BadConfig,
+          .message = fmt::format("policy {} plans node by node and cannot be confined to a "
+                                 "tenant's part of the cluster; use the placer buddy",
+                                 policy)};
+    }
     maker = [maker, tenants = tenant_gpus(quotas)] { return split_by_tenant(tenants, maker); };
   }
   return with(topology, std::move(speeds), std::move(maker), options);

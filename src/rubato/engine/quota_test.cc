@@ -97,9 +97,28 @@ TEST(Quota, AJobThatLosesItsPoolToAQuotaStops) {
 }
 
 // The flood of one tenant is in nobody's way, whatever the policy: it would be, in a common line.
-TEST(Quota, OneTenantsFloodDoesNotDelayAnother) {
+// Those that can live on a part of the cluster.
+std::vector<std::string> policy_names() {
+  std::vector<std::string> names;
   for (const PolicyInfo& info : all_policies()) {
-    Engine engine = kHalves.engine(info.name);
+    if (!make_policy(info.name).value()->traits().plans_nodes) {
+      names.emplace_back(info.name);
+    }
+  }
+  return names;
+}
+
+TEST(Quota, IsRefusedToPoliciesThatPlanNodeByNode) {
+  const auto engine = Engine::make(kHalves.topology(), SpeedBook({}, kHalves.topology()), "oasis",
+                                   kHalves.options());
+
+  ASSERT_FALSE(engine);
+  EXPECT_EQ(engine.error().code, ErrorCode::BadConfig);
+}
+
+TEST(Quota, OneTenantsFloodDoesNotDelayAnother) {
+  for (const std::string& name : policy_names()) {
+    Engine engine = kHalves.engine(name);
     RandomRun run(engine, 1);
     for (std::uint64_t id = 1; id <= 20; ++id) {
       Job flood = of("a", due(1e6, job(id, 1e5)));
@@ -115,17 +134,9 @@ TEST(Quota, OneTenantsFloodDoesNotDelayAnother) {
     if (engine.state().jobs.find(JobId{21}) == nullptr) {
       continue;  // Its owner found the price too high.
     }
-    EXPECT_TRUE(run.starts(JobId{21})) << info.name;
-    EXPECT_THAT(engine.audit(), IsEmpty()) << info.name;
+    EXPECT_TRUE(run.starts(JobId{21})) << name;
+    EXPECT_THAT(engine.audit(), IsEmpty()) << name;
   }
-}
-
-std::vector<std::string> policy_names() {
-  std::vector<std::string> names;
-  for (const PolicyInfo& info : all_policies()) {
-    names.emplace_back(info.name);
-  }
-  return names;
 }
 
 class QuotasUnder : public testing::TestWithParam<std::string> {

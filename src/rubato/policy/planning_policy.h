@@ -43,7 +43,7 @@ struct PlanningOptions {
 class PlanningPolicy : public Policy {
  public:
   [[nodiscard]] Traits traits() const override {
-    return Traits{.resizes = true, .promises = false, .artifact_charge = ArtifactCharge::OnStart};
+    return Traits{.resizes = true, .plans_nodes = true};
   }
   [[nodiscard]] Decision on(const Event& event, const View& view) final;
   [[nodiscard]] std::string save() const final;

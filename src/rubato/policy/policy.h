@@ -24,6 +24,7 @@ struct Traits {
   bool resizes = false;       // False: jobs run on the GPUs they asked for.
   bool promises = false;      // Its admitted deadlines are promises.
   bool adapts_batch = false;  // Jobs that permit it train with the batch that teaches them fastest.
+  bool plans_nodes = false;   // Reserves nodes ahead: it cannot live on a part of the cluster.
   ArtifactCharge artifact_charge = ArtifactCharge::OnStart;
 };
 

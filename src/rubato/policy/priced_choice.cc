@@ -306,7 +306,8 @@ void decide_hard(std::span<const PricedItem> items, std::span<const int> rooms,
     program.add_row(use[pool], Relation::AtMost,
                     static_cast<double>(rooms[pool] - demand.weights[pool]));
   }
-  const Solution solution = solve(program, {.nodes_max = 100, .iterations_max = 20'000, .gap = 1e-3});
+  const Solution solution =
+      solve(program, {.nodes_max = 100, .iterations_max = 20'000, .gap = 1e-3});
   for (std::size_t k = 0; k < hard.size(); ++k) {
     for (const auto& [o, variable] : variables[k]) {
       if (solution.has_values() && solution.values[variable] > 0.5) {

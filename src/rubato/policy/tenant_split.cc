@@ -219,9 +219,11 @@ void TenantSplit::ask(Part& part, const Event& event, const View& view, Merged& 
                  .capacity = part.capacity,
                  .jobs = part.jobs,
                  .speeds = view.speeds,
+                 .goodputs = view.goodputs,
                  .costs = view.costs,
                  .slot = view.slot,
                  .random = view.random,
+                 .nodes_up = view.nodes_up,
                  .tenants = view.tenants};
   Decision decision = part.policy->on(event, own);
   part.wake = decision.wake_at;
