@@ -42,6 +42,9 @@ experiments: build ## Reproduce published figures beside the published values
 	experiments/elasticflow/run.sh
 	experiments/afs/run.sh
 	experiments/elasticdl/run.sh
+	experiments/pollux/run.sh
+	experiments/oasis/run.sh
+	experiments/dps/run.sh
 
 docs: configure ## Write the documents that are made from the program
 	@cmake --build --preset release -j $(JOBS) --target rubato

@@ -137,6 +137,7 @@ Result<Setup> set_up(const SimArguments& arguments) {
                             .slot = from_seconds(arguments.slot_seconds),
                             .restart = restart_of(arguments),
                             .grid = *grid,
+                            .share_profiles = arguments.share_profiles,
                             .seed = arguments.seed,
                             .faults = *faults,
                             .tenants = *std::move(tenants),
@@ -318,6 +319,9 @@ void add_sim_verb(CLI::App& app, int& code, const std::string& command) {
           "Seconds a change of workers costs under physical overhead; else by model, or 30 "
           "with --profiles")
       ->check(CLI::Range(0.0, 1e6));
+  verb->add_flag(
+      "--share-profiles", arguments->share_profiles,
+      "Jobs of one model learn step times from each other (policies that adapt batches)");
   verb->add_option("--overhead", arguments->overhead, "artifact, physical or none");
   verb->add_option("--objective", arguments->objective,
                    "deadlines, jct, value or fair: picks the policy if none is named");

@@ -47,6 +47,7 @@ void fields(auto& line, Is<JournalHeader> auto& header) {
   line.field("restart", header.restart);
   line.field("grid", header.grid);
   line.field("seed", header.seed);
+  line.field("share_profiles", header.share_profiles);
   line.field("cluster", header.cluster);
   line.field("tenants", header.tenants);
   line.field("placer", header.placer);

@@ -32,6 +32,7 @@ struct JournalHeader {
   Duration restart = kByModel;
   bool grid = false;
   std::uint64_t seed = 0;
+  bool share_profiles = false;
   std::string cluster{};  // As Topology::parse reads it.
   std::string tenants{};  // As parse_tenants() reads it.
   std::string placer{};   // As make_placer() reads it; empty: the default.

@@ -110,7 +110,7 @@ TEST(Journal, TheHeaderComesBackAsItWas) {
   EXPECT_EQ(line,
             "rubato-journal/1 policy=tiresias:thresholds=3250/7200 accounting=artifact "
             "slot=60000000 restart=30000000 grid=yes seed=18446744073709551615 "
-            "cluster=16x8:A100+4x4:T4 tenants=a=0.5 placer=\n");
+            "share_profiles=no cluster=16x8:A100+4x4:T4 tenants=a=0.5 placer=\n");
 }
 
 TEST(Journal, LinesLookLikeThis) {

@@ -61,6 +61,7 @@ Result<Engine> engine_for(const JournalHeader& header, std::vector<SpeedRow> spe
                                     .restart = header.restart,
                                     .grid = header.grid,
                                     .seed = header.seed,
+                                    .share_profiles = header.share_profiles,
                                     .tenants = *std::move(tenants),
                                     .placer = header.placer});
 }
