@@ -14,7 +14,7 @@ enum class Unit { Count, Ratio, Seconds, Times };
 enum class Better { Neither, Higher, Lower };
 
 /// One field of Summary.
-struct Column {
+struct SummaryColumn {
   std::string_view name{};  // As in the JSON of `sim`.
   std::variant<long Summary::*, double Summary::*> field{};
   Unit unit = Unit::Count;
@@ -23,9 +23,9 @@ struct Column {
 };
 
 /// All fields, the fixed ones first and in the order of the JSON.
-[[nodiscard]] std::span<const Column> summary_columns();
+[[nodiscard]] std::span<const SummaryColumn> summary_columns();
 
 /// The value as a number, whatever the type of the field.
-[[nodiscard]] double value_of(const Summary& summary, const Column& column);
+[[nodiscard]] double value_of(const Summary& summary, const SummaryColumn& column);
 
 }  // namespace rubato

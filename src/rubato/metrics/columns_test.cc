@@ -32,7 +32,7 @@ TEST(Columns, HaveTheFixedNamesFirstInTheirFixedOrder) {
                                                "decisions"};
 
   std::vector<std::string_view> fixed;
-  for (const Column& column : summary_columns()) {
+  for (const SummaryColumn& column : summary_columns()) {
     if (column.is_fixed) {
       fixed.push_back(column.name);
     }
@@ -45,7 +45,7 @@ TEST(Columns, CoverEveryFieldOnce) {
   std::set<std::string_view> names;
   std::set<const void*> fields;
   const Summary summary;
-  for (const Column& column : summary_columns()) {
+  for (const SummaryColumn& column : summary_columns()) {
     names.insert(column.name);
     fields.insert(std::visit(
         [&](auto field) { return static_cast<const void*>(&(summary.*field)); }, column.field));
@@ -60,7 +60,7 @@ TEST(Columns, CoverEveryFieldOnce) {
 TEST(Columns, ReadCountsAndNumbersAlike) {
   const Summary summary{.jobs = 3, .jct_avg_seconds = 1.5};
 
-  for (const Column& column : summary_columns()) {
+  for (const SummaryColumn& column : summary_columns()) {
     if (column.name == "jobs") {
       EXPECT_EQ(value_of(summary, column), 3);
     } else if (column.name == "jct_avg_seconds") {

@@ -50,7 +50,7 @@ Interval confidence_interval(std::span<const double> samples) {
 std::vector<Interval> confidence_intervals(std::span<const Summary> seeds) {
   std::vector<Interval> intervals;
   std::vector<double> samples(seeds.size());
-  for (const Column& column : summary_columns()) {
+  for (const SummaryColumn& column : summary_columns()) {
     for (std::size_t i = 0; i < seeds.size(); ++i) {
       samples[i] = value_of(seeds[i], column);
     }

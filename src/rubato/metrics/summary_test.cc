@@ -151,7 +151,7 @@ TEST(Summary, KeepsRatiosAndOrdersForEveryHistory) {
   EXPECT_TRUE(rc::check([] {
     const Summary summary = summarize(random_history());
 
-    for (const Column& column : summary_columns()) {
+    for (const SummaryColumn& column : summary_columns()) {
       RC_ASSERT(value_of(summary, column) >= 0);
       if (column.unit == Unit::Ratio) {
         RC_ASSERT(value_of(summary, column) <= 1);

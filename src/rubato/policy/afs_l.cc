@@ -26,9 +26,10 @@ class AfsL final : public RoundPolicy {
       PoolSharers& here = pools[pool];
       const int left =
           give_smallest(here.sharers, shortest_first(here, view.now), view.capacity[pool]);
-      share_by_pairs(here.sharers, left, [](const Contender& challenger, const Contender& leader) {
-        return beats_by_length(challenger.bid, leader.bid);
-      });
+      share_by_pairs(here.sharers, left,
+                     [](const PairContender& challenger, const PairContender& leader) {
+                       return beats_by_length(challenger.bid, leader.bid);
+                     });
       here.seat_all();
     }
   }

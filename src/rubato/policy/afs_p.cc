@@ -40,13 +40,13 @@ void share_with_room(PoolSharers& here, int gpus) {
   for (Sharer& sharer : here.sharers) {
     sharer.taken = sharer.steps.empty() ? 0 : 1;
   }
-  const auto coin = [&](const Contender& one) {
+  const auto coin = [&](const PairContender& one) {
     return Coin{.job = here.seats[one.sharer]->job->id().value,
                 .share = static_cast<std::uint64_t>(here.sharers[one.sharer].now().workers)};
   };
   share_by_pairs(
       here.sharers, gpus - smallest_gpus(here.sharers),
-      [&](const Contender& challenger, const Contender& leader) {
+      [&](const PairContender& challenger, const PairContender& leader) {
         const Winner winner = winner_at_any_length(challenger.bid, leader.bid);
         return winner == Winner::Challenger ||
                (winner == Winner::Open && falls_for_first(coin(challenger), coin(leader)));

@@ -15,7 +15,7 @@ namespace {
 // A job counts as having at least this part of its work left, so that speeds stay finite.
 constexpr double kLeftMin = 1e-6;
 
-Finisher finisher_of(const Contender& contender, double fair_so_far, const View& view) {
+Finisher finisher_of(const RoundContender& contender, double fair_so_far, const View& view) {
   const JobState& job = *contender.job;
   Finisher finisher{.speeds = std::vector<double>(view.capacity.size(), 0.0),
                     .gpus = std::vector<int>(view.capacity.size(), 0),
@@ -46,8 +46,8 @@ class GavelFtf final : public PriorityRounds {
     PriorityRounds::leaves(job);
     pasts_.erase(job);
   }
-  [[nodiscard]] std::vector<std::vector<double>> fractions(const std::vector<Contender>& contenders,
-                                                           const View& view) override;
+  [[nodiscard]] std::vector<std::vector<double>> fractions(
+      const std::vector<RoundContender>& contenders, const View& view) override;
   [[nodiscard]] Status restore(const SavedLine& line) override;
   void clear() override {
     PriorityRounds::clear();
@@ -61,7 +61,7 @@ class GavelFtf final : public PriorityRounds {
     double seconds = 0;
   };
 
-  [[nodiscard]] std::vector<Finisher> finishers_of(const std::vector<Contender>& contenders,
+  [[nodiscard]] std::vector<Finisher> finishers_of(const std::vector<RoundContender>& contenders,
                                                    const View& view);
 
   std::size_t jobs_max_;
@@ -69,10 +69,10 @@ class GavelFtf final : public PriorityRounds {
 };
 
 // Brings the past of each job up to now, at its present fair speed.
-std::vector<Finisher> GavelFtf::finishers_of(const std::vector<Contender>& contenders,
+std::vector<Finisher> GavelFtf::finishers_of(const std::vector<RoundContender>& contenders,
                                              const View& view) {
   std::vector<Finisher> finishers;
-  for (const Contender& contender : contenders) {
+  for (const RoundContender& contender : contenders) {
     Past& past = pasts_.at(contender.job->id());
     finishers.push_back(finisher_of(contender, past.seconds, view));
     const double speed = fair_speed(finishers.back(), contenders.size(), view.capacity);
@@ -84,7 +84,7 @@ std::vector<Finisher> GavelFtf::finishers_of(const std::vector<Contender>& conte
   return finishers;
 }
 
-std::vector<std::vector<double>> GavelFtf::fractions(const std::vector<Contender>& contenders,
+std::vector<std::vector<double>> GavelFtf::fractions(const std::vector<RoundContender>& contenders,
                                                      const View& view) {
   const std::vector<Finisher> all = finishers_of(contenders, view);
   std::vector<std::tuple<double, JobId, std::size_t>> worst_first;

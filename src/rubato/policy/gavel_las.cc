@@ -29,7 +29,8 @@ std::vector<double> equal_share(std::size_t jobs, const View& view) {
   return share;
 }
 
-Claim claim_of(const Contender& contender, const std::vector<double>& equal, const View& view) {
+Claim claim_of(const RoundContender& contender, const std::vector<double>& equal,
+               const View& view) {
   Claim claim{.gains = std::vector<double>(view.capacity.size(), 0.0),
               .gpus = std::vector<int>(view.capacity.size(), 0)};
   double reference = 0;
@@ -50,14 +51,14 @@ class GavelLas final : public PriorityRounds {
   using PriorityRounds::PriorityRounds;
 
  protected:
-  [[nodiscard]] std::vector<std::vector<double>> fractions(const std::vector<Contender>& contenders,
-                                                           const View& view) override {
+  [[nodiscard]] std::vector<std::vector<double>> fractions(
+      const std::vector<RoundContender>& contenders, const View& view) override {
     const std::vector<double> equal =
         equal_share(std::max<std::size_t>(1, contenders.size()), view);
     std::map<std::pair<std::vector<double>, std::vector<int>>, std::size_t> kinds;
     std::vector<Claim> claims;
     std::vector<std::size_t> kind_of;
-    for (const Contender& contender : contenders) {
+    for (const RoundContender& contender : contenders) {
       Claim claim = claim_of(contender, equal, view);
       const auto [found, is_new] = kinds.try_emplace({claim.gains, claim.gpus}, claims.size());
       if (is_new) {

@@ -2,13 +2,13 @@
 
 namespace rubato {
 
-Contender contender_of(const Sharer& sharer, std::size_t index) {
+PairContender contender_of(const Sharer& sharer, std::size_t index) {
   if (!sharer.can_grow()) {
-    return Contender{.sharer = index, .gpus = Contender::kNoBlock};
+    return PairContender{.sharer = index, .gpus = PairContender::kNoBlock};
   }
-  return Contender{.sharer = index,
-                   .gpus = sharer.next_gpus(),
-                   .bid = bid_of(sharer.work, sharer.now(), sharer.steps[sharer.taken])};
+  return PairContender{.sharer = index,
+                       .gpus = sharer.next_gpus(),
+                       .bid = bid_of(sharer.work, sharer.now(), sharer.steps[sharer.taken])};
 }
 
 int give_smallest(std::span<Sharer> sharers, std::span<const std::size_t> order, int gpus_free) {

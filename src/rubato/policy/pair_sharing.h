@@ -31,7 +31,7 @@ struct Sharer {
 };
 
 /// One who may still win the next GPUs.
-struct Contender {
+struct PairContender {
   std::size_t sharer = 0;
   int gpus = 0;  // Of its next block; kNoBlock if it can take no more.
   Bid bid{};
@@ -40,7 +40,7 @@ struct Contender {
 };
 
 /// What the sharer bids for next.
-[[nodiscard]] Contender contender_of(const Sharer& sharer, std::size_t index);
+[[nodiscard]] PairContender contender_of(const Sharer& sharer, std::size_t index);
 
 /// `beats(challenger, leader)` takes two Contenders. Returns the GPUs nobody could use.
 ///
@@ -49,7 +49,7 @@ struct Contender {
 template <typename Beats>
 int share_by_pairs(std::span<Sharer> sharers, int gpus_free, Beats beats) {
   constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
-  std::vector<Contender> contenders;
+  std::vector<PairContender> contenders;
   int largest_block = 0;
   for (std::size_t i = 0; i < sharers.size(); ++i) {
     if (sharers[i].can_grow()) {
@@ -71,11 +71,11 @@ int share_by_pairs(std::span<Sharer> sharers, int gpus_free, Beats beats) {
     if (winner == kNobody) {
       return gpus_free;
     }
-    Contender& grown = contenders[winner];
+    PairContender& grown = contenders[winner];
     gpus_free -= grown.gpus;
     ++sharers[grown.sharer].taken;
     grown = contender_of(sharers[grown.sharer], grown.sharer);
-    largest_block = std::max(largest_block, grown.gpus == Contender::kNoBlock ? 0 : grown.gpus);
+    largest_block = std::max(largest_block, grown.gpus == PairContender::kNoBlock ? 0 : grown.gpus);
     start = gpus_free < largest_block ? 0 : winner;
   }
 }

@@ -11,7 +11,7 @@
 namespace rubato {
 namespace {
 
-bool by_length(const Contender& challenger, const Contender& leader) {
+bool by_length(const PairContender& challenger, const PairContender& leader) {
   return beats_by_length(challenger.bid, leader.bid);
 }
 

@@ -19,13 +19,13 @@ struct Entry {
   Gang gang{};
 };
 
-std::vector<Contender> contenders_of(const View& view) {
-  std::vector<Contender> contenders;
+std::vector<RoundContender> contenders_of(const View& view) {
+  std::vector<RoundContender> contenders;
   view.jobs.for_each([&](const JobState& job) {
     if (!job.admitted) {
       return;
     }
-    Contender contender{.job = &job, .gangs = gangs_of(job, view)};
+    RoundContender contender{.job = &job, .gangs = gangs_of(job, view)};
     std::erase_if(contender.gangs, [&](const Gang& gang) {
       return gang.workers > view.capacity[gang.pool.value] ||
              view.speed(job, gang.pool, gang.workers) <= 0;
@@ -100,7 +100,7 @@ double PriorityRounds::priority(JobId job, PoolId pool, double fraction) const {
 
 std::vector<Target> PriorityRounds::hold_round(const View& view) {
   remember(view);
-  const std::vector<Contender> contenders = contenders_of(view);
+  const std::vector<RoundContender> contenders = contenders_of(view);
   const std::vector<std::vector<double>> wanted = fractions(contenders, view);
   std::vector<Entry> entries;
   for (std::size_t i = 0; i < contenders.size(); ++i) {

@@ -30,7 +30,7 @@ struct PriorityRoundsOptions {
 [[nodiscard]] Result<PriorityRoundsOptions> priority_rounds_options(const PolicyOptions& options);
 
 /// A job that could run now.
-struct Contender {
+struct RoundContender {
   const JobState* job = nullptr;
   std::vector<Gang> gangs{};  // One per pool that has enough GPUs up.
 
@@ -51,7 +51,7 @@ class PriorityRounds : public FixedRounds {
  protected:
   /// Per contender and pool of the cluster.
   [[nodiscard]] virtual std::vector<std::vector<double>> fractions(
-      const std::vector<Contender>& contenders, const View& view) = 0;
+      const std::vector<RoundContender>& contenders, const View& view) = 0;
 
   void joins(const JobState& job, const View& view) override;
   void leaves(JobId job) override { received_.erase(job); }

@@ -29,7 +29,7 @@ struct Group {
   std::string trace{};
   double noise = 0;
   bool is_over_traces = false;
-  std::vector<Standing> standings{};
+  std::vector<TraceStanding> standings{};
 };
 
 bool is_shown(const ColumnSource& source, Detail detail) {
@@ -47,7 +47,7 @@ bool is_shown(const ColumnSource& source, Detail detail) {
 // The numbers of one column in one group; null where a policy failed.
 std::vector<const Measure*> numbers_of(const Group& group, std::size_t column) {
   std::vector<const Measure*> numbers;
-  for (const Standing& standing : group.standings) {
+  for (const TraceStanding& standing : group.standings) {
     const Measure& number =
         column < standing.measures.size() ? standing.measures[column] : standing.place;
     numbers.push_back(standing.failure.empty() ? &number : nullptr);
@@ -183,7 +183,7 @@ Comparison grid_of(std::span<const Group> groups, Detail detail, bool has_places
                             .trace = group.trace,
                             .noise = group.noise,
                             .is_over_traces = group.is_over_traces});
-    for (const Standing& standing : group.standings) {
+    for (const TraceStanding& standing : group.standings) {
       table.groups.back().rows.push_back({.policy = standing.policy, .failure = standing.failure});
     }
   }
@@ -242,8 +242,8 @@ std::string short_name(const std::string& trace, std::span<const RunGroup> group
 }
 
 // Best place first, failures last.
-void sort_by_place(std::vector<Standing>& standings) {
-  std::ranges::stable_sort(standings, {}, [](const Standing& standing) {
+void sort_by_place(std::vector<TraceStanding>& standings) {
+  std::ranges::stable_sort(standings, {}, [](const TraceStanding& standing) {
     return std::pair(!standing.failure.empty(), standing.place.value.mean);
   });
 }
@@ -259,7 +259,7 @@ Comparison compare(std::span<const RunReport> runs, Detail detail) {
 
 Comparison tournament(std::span<const RunGroup> groups, Detail detail) {
   std::vector<Group> all;
-  std::map<double, std::vector<std::vector<Standing>>> by_noise;
+  std::map<double, std::vector<std::vector<TraceStanding>>> by_noise;
   std::size_t seeds = 1;
   for (const RunGroup& group : groups) {
     seeds = std::max(seeds, seeds_in(group.runs));

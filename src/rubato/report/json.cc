@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Whole where the field is a count, unless it is a mean that is not whole.
-Json number(double value, const Column& column) {
+Json number(double value, const SummaryColumn& column) {
   if (std::holds_alternative<long Summary::*>(column.field) && value == std::floor(value)) {
     return static_cast<std::int64_t>(value);
   }
@@ -93,7 +93,7 @@ Json result_row(const RunReport& run, const RunGroup& group, const Labels& label
 }
 
 // One policy over all traces.
-Json aggregate_row(const Standing& standing, double noise, std::size_t traces) {
+Json aggregate_row(const TraceStanding& standing, double noise, std::size_t traces) {
   Json row;
   row["policy"] = standing.policy;
   row["noise"] = noise;
@@ -116,13 +116,13 @@ Json aggregate_row(const Standing& standing, double noise, std::size_t traces) {
 }
 
 Json aggregate(std::span<const RunGroup> groups) {
-  std::map<double, std::vector<std::vector<Standing>>> by_noise;
+  std::map<double, std::vector<std::vector<TraceStanding>>> by_noise;
   for (const RunGroup& group : groups) {
     by_noise[group.noise].push_back(standings_of(group.runs));
   }
   Json rows = Json::array();
   for (const auto& [noise, traces] : by_noise) {
-    for (const Standing& standing : over_traces(traces)) {
+    for (const TraceStanding& standing : over_traces(traces)) {
       rows.push_back(aggregate_row(standing, noise, traces.size()));
     }
   }

@@ -30,7 +30,7 @@ double finished_mean(const RunReport& run) {
 }
 
 // Takes those out of the comparison of times who left many jobs to wait or sent them away.
-void judge_comparable(std::span<const RunReport> runs, std::span<Standing> standings) {
+void judge_comparable(std::span<const RunReport> runs, std::span<TraceStanding> standings) {
   double most = 0;
   for (const RunReport& run : runs) {
     most = run.failure.empty() ? std::max(most, finished_mean(run)) : most;
@@ -69,9 +69,9 @@ std::vector<double> ranks_of(std::span<const Measure> column, Better better) {
 }
 
 // Mean rank over the judged columns, among those who did not fail.
-void place_all(std::span<Standing> standings) {
-  std::vector<Standing*> players;
-  for (Standing& standing : standings) {
+void place_all(std::span<TraceStanding> standings) {
+  std::vector<TraceStanding*> players;
+  for (TraceStanding& standing : standings) {
     if (standing.failure.empty()) {
       players.push_back(&standing);
     }
@@ -81,7 +81,7 @@ void place_all(std::span<Standing> standings) {
   for (std::size_t c = 0; c < sources.size(); ++c) {
     std::vector<Measure> column;
     column.reserve(players.size());
-    for (const Standing* player : players) {
+    for (const TraceStanding* player : players) {
       column.push_back(player->measures[c]);
     }
     if (!sources[c].is_judged() ||
@@ -99,12 +99,13 @@ void place_all(std::span<Standing> standings) {
 }
 
 // The best comparable number of a column on each trace; 0 where there is none.
-std::vector<double> best_of(std::span<const std::vector<Standing>> traces, std::size_t column) {
+std::vector<double> best_of(std::span<const std::vector<TraceStanding>> traces,
+                            std::size_t column) {
   const bool is_higher = column_sources()[column].column.better == Better::Higher;
   std::vector<double> best;
   for (const auto& trace : traces) {
     double found = 0;
-    for (const Standing& standing : trace) {
+    for (const TraceStanding& standing : trace) {
       const Measure& own = standing.measures[column];
       const double value = own.value.mean;
       if (own.is_known && own.is_comparable && value > 0 &&
@@ -134,8 +135,8 @@ Measure merged(std::span<const Measure> traces, std::span<const double> best) {
   return whole;
 }
 
-Standing without_numbers(std::span<const std::vector<Standing>> traces, std::size_t row) {
-  Standing whole{.policy = traces.front()[row].policy};
+TraceStanding without_numbers(std::span<const std::vector<TraceStanding>> traces, std::size_t row) {
+  TraceStanding whole{.policy = traces.front()[row].policy};
   whole.measures.resize(column_sources().size());
   const auto failures = std::ranges::count_if(
       traces, [row](const auto& trace) { return !trace[row].failure.empty(); });
@@ -147,7 +148,7 @@ Standing without_numbers(std::span<const std::vector<Standing>> traces, std::siz
 
 // The measures of one row and column on each trace.
 template <typename Read>
-std::vector<Measure> gathered(std::span<const std::vector<Standing>> traces, std::size_t row,
+std::vector<Measure> gathered(std::span<const std::vector<TraceStanding>> traces, std::size_t row,
                               Read read) {
   std::vector<Measure> numbers;
   for (const auto& trace : traces) {
@@ -157,19 +158,19 @@ std::vector<Measure> gathered(std::span<const std::vector<Standing>> traces, std
 }
 
 // Whether all traces have the same policy in a row.
-bool have_in_common(std::span<const std::vector<Standing>> traces, std::size_t row) {
-  return std::ranges::all_of(traces, [&](const std::vector<Standing>& trace) {
+bool have_in_common(std::span<const std::vector<TraceStanding>> traces, std::size_t row) {
+  return std::ranges::all_of(traces, [&](const std::vector<TraceStanding>& trace) {
     return row < trace.size() && trace[row].policy == traces.front()[row].policy;
   });
 }
 
-void merge_column(std::span<const std::vector<Standing>> traces, std::size_t column,
-                  std::vector<Standing>& whole) {
+void merge_column(std::span<const std::vector<TraceStanding>> traces, std::size_t column,
+                  std::vector<TraceStanding>& whole) {
   const std::vector<double> best =
       is_relative(column_sources()[column]) ? best_of(traces, column) : std::vector<double>{};
   for (std::size_t row = 0; row < whole.size(); ++row) {
     if (whole[row].failure.empty()) {
-      const auto read = [column](const Standing& own) { return own.measures[column]; };
+      const auto read = [column](const TraceStanding& own) { return own.measures[column]; };
       whole[row].measures[column] = merged(gathered(traces, row, read), best);
     }
   }
@@ -196,10 +197,10 @@ Interval geometric_interval(std::span<const double> samples) {
   return {.mean = middle, .half_width = middle * std::expm1(interval.half_width)};
 }
 
-std::vector<Standing> standings_of(std::span<const RunReport> runs) {
-  std::vector<Standing> standings;
+std::vector<TraceStanding> standings_of(std::span<const RunReport> runs) {
+  std::vector<TraceStanding> standings;
   for (const RunReport& run : runs) {
-    Standing standing{.policy = run.policy, .failure = run.failure};
+    TraceStanding standing{.policy = run.policy, .failure = run.failure};
     for (const ColumnSource& source : column_sources()) {
       standing.measures.push_back(measure(source, run));
     }
@@ -210,14 +211,14 @@ std::vector<Standing> standings_of(std::span<const RunReport> runs) {
   return standings;
 }
 
-std::vector<Standing> over_traces(std::span<const std::vector<Standing>> traces) {
-  std::vector<Standing> whole;
+std::vector<TraceStanding> over_traces(std::span<const std::vector<TraceStanding>> traces) {
+  std::vector<TraceStanding> whole;
   for (std::size_t row = 0; !traces.empty() && row < traces.front().size(); ++row) {
     RUBATO_CHECK(have_in_common(traces, row));
     whole.push_back(without_numbers(traces, row));
     if (whole.back().failure.empty()) {
       whole.back().place =
-          merged(gathered(traces, row, [](const Standing& own) { return own.place; }), {});
+          merged(gathered(traces, row, [](const TraceStanding& own) { return own.place; }), {});
     }
   }
   for (std::size_t column = 0; column < column_sources().size(); ++column) {

@@ -22,7 +22,7 @@ namespace rubato {
 inline constexpr double kComparableShare = 0.95;
 
 /// The numbers of one run: one for each of column_sources(), or why there are none.
-struct Standing {
+struct TraceStanding {
   std::string policy{};
   std::string failure{};
   std::vector<Measure> measures{};
@@ -30,11 +30,12 @@ struct Standing {
 };
 
 /// One for each run, in their order.
-[[nodiscard]] std::vector<Standing> standings_of(std::span<const RunReport> runs);
+[[nodiscard]] std::vector<TraceStanding> standings_of(std::span<const RunReport> runs);
 
 /// The same policies over several traces; all have them in the same order. A policy that failed on
 /// one trace has failed.
-[[nodiscard]] std::vector<Standing> over_traces(std::span<const std::vector<Standing>> traces);
+[[nodiscard]] std::vector<TraceStanding> over_traces(
+    std::span<const std::vector<TraceStanding>> traces);
 
 /// Whether the column over traces is made of ratios to the best.
 [[nodiscard]] bool is_relative(const ColumnSource& source);

@@ -15,7 +15,7 @@ RunReport run_of(std::string policy, Summary summary) {
   return {.policy = std::move(policy), .summary = std::move(summary)};
 }
 
-const Measure& measure_of(const Standing& standing, std::string_view name) {
+const Measure& measure_of(const TraceStanding& standing, std::string_view name) {
   const auto sources = column_sources();
   for (std::size_t i = 0; i < sources.size(); ++i) {
     if (sources[i].name == name) {
@@ -59,7 +59,7 @@ TEST(Standings, PlacesAddUpWhateverTheNumbers) {
     }
 
     double sum = 0;
-    for (const Standing& standing : standings_of(runs)) {
+    for (const TraceStanding& standing : standings_of(runs)) {
       EXPECT_GE(standing.place.value.mean, 1);
       EXPECT_LE(standing.place.value.mean, static_cast<double>(players));
       sum += standing.place.value.mean;
@@ -96,7 +96,7 @@ TEST(Standings, AFailureHasNoPlaceAndTakesNone) {
 
 TEST(OverTraces, AveragesRatiosToTheBestGeometrically) {
   // On the first trace b takes 4 times as long as a, on the second a takes as long as b.
-  const std::vector<std::vector<Standing>> traces{
+  const std::vector<std::vector<TraceStanding>> traces{
       standings_of(
           std::vector{run_of("a", summary_with(10, 0.2)), run_of("b", summary_with(40, 0.4))}),
       standings_of(
@@ -117,7 +117,7 @@ TEST(OverTraces, TheBestIsOneThatCanBeCompared) {
   RunReport picky = run_of("picky", summary_with(1, 0.5));
   picky.summary.finished = 1;
   const auto trace = standings_of(std::vector{picky, run_of("a", summary_with(10, 0.5))});
-  const std::vector<std::vector<Standing>> traces{trace, trace};
+  const std::vector<std::vector<TraceStanding>> traces{trace, trace};
 
   const auto whole = over_traces(traces);
 
@@ -129,7 +129,7 @@ TEST(OverTraces, TheBestIsOneThatCanBeCompared) {
 TEST(OverTraces, OneFailureIsAFailure) {
   RunReport failed = run_of("a", {});
   failed.failure = "why";
-  const std::vector<std::vector<Standing>> traces{
+  const std::vector<std::vector<TraceStanding>> traces{
       standings_of(std::vector{failed}),
       standings_of(std::vector{run_of("a", summary_with(1, 1))})};
 
@@ -138,7 +138,7 @@ TEST(OverTraces, OneFailureIsAFailure) {
 }
 
 TEST(OverTraces, HasAConfidenceIntervalFromThreeTracesOn) {
-  std::vector<std::vector<Standing>> traces;
+  std::vector<std::vector<TraceStanding>> traces;
   for (const double jct : {20.0, 40.0, 80.0}) {
     traces.push_back(standings_of(
         std::vector{run_of("a", summary_with(10, 0.2)), run_of("b", summary_with(jct, 0.2))}));
