@@ -201,7 +201,8 @@ TEST_F(Program, SurvivesBadLuck) {
     const Outcome outcome = run("sim --trace " + trace + " --cluster 4x8 --policy all --faults " +
                                 std::string(faults) + " --json");
     ASSERT_EQ(outcome.code, 0) << faults << "\n" << outcome.out;
-    for (const Json& row : Json::parse(outcome.out)["results"]) {
+    const Json report = Json::parse(outcome.out);
+    for (const Json& row : report["results"]) {
       EXPECT_FALSE(row.contains("error")) << faults << "\n" << row.dump();
     }
   }
