@@ -14,6 +14,9 @@ namespace {
 // Stops at each round cost seconds; rounds closer together than this would leave no time to train.
 constexpr Duration kArtifactGrid = std::chrono::seconds(60);
 
+// Under that accounting a round that others cause stops a job too, seconds no plan of its own holds.
+constexpr Duration kArtifactSpare = std::chrono::seconds(30);
+
 std::vector<Ledger> empty_ledgers(const View& view) {
   std::vector<Ledger> ledgers;
   for (const int gpus : view.capacity) {
@@ -59,6 +62,11 @@ Duration round_grid(const View& view) {
                                                          : view.slot;
 }
 
+Instant planned_deadline(const JobState& job, const View& view) {
+  const bool is_spared = view.costs.accounting() == Accounting::Artifact && job.job.has_deadline();
+  return is_spared ? job.job.deadline - kArtifactSpare : job.job.deadline;
+}
+
 std::optional<ForwardPlan> earliest_plan(const JobState& job, const std::vector<Ledger>& ledgers,
                                          Instant from, Instant deadline, const View& view) {
   std::optional<ForwardPlan> best;
@@ -94,7 +102,7 @@ std::optional<Promises> plan_all(const Promises& promises, Instant from, const J
   std::ranges::sort(order);
   std::vector<Ledger> ledgers = empty_ledgers(view);
   for (const auto& [is_late, urgency, job] : order) {
-    const Instant deadline = is_late ? kNever : job->job.deadline;
+    const Instant deadline = is_late ? kNever : planned_deadline(*job, view);
     auto plan = earliest_plan(*job, ledgers, from, deadline, view);
     if (!plan) {
       return std::nullopt;
@@ -152,7 +160,7 @@ std::optional<std::vector<Ledger>> free_beside(const Promises& promises, Instant
 }
 
 bool fits_alone(const JobState& job, Instant from, const View& view) {
-  return earliest_plan(job, empty_ledgers(view), from, job.job.deadline, view).has_value();
+  return earliest_plan(job, empty_ledgers(view), from, planned_deadline(job, view), view).has_value();
 }
 
 }  // namespace rubato

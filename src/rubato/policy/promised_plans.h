@@ -25,6 +25,10 @@ using Promises = std::map<JobId, Promise>;
 /// everyone at each round, no less than a minute.
 [[nodiscard]] Duration round_grid(const View& view);
 
+/// What plans aim at: the deadline, and under the artifact's accounting a little before it, for the
+/// stops that rounds of other jobs cause.
+[[nodiscard]] Instant planned_deadline(const JobState& job, const View& view);
+
 /// New plans for all promised jobs and the candidate (null: none) from a moment on, if they keep
 /// all promises. Jobs that are late already come last and need not be in time.
 [[nodiscard]] std::optional<Promises> plan_all(const Promises& promises, Instant from,
