@@ -1,6 +1,8 @@
 # How targets are declared. Sources are found by name, so adding a file needs no edit here:
 #
 #   src/rubato/<folder>/*.cc         library rubato_<folder>, alias rubato::<folder>
+#   src/rubato/<folder>/*.proto      messages, compiled into rubato_<folder>
+#   src/rubato/<folder>/torch/*.cc   library rubato_<folder>_torch, if libtorch is there
 #   src/rubato/<folder>/*_test.cc    one executable <folder>_test, one ctest, label unit
 #   src/rubato/<folder>/*_fuzz.cc    one executable each, named as the file, label fuzz
 #   src/rubato/<folder>/*_bench.cc   part of engine_bench, with bench/*.cc
@@ -22,6 +24,7 @@ endif()
 function(rubato_library folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS;LINK")
   file(GLOB_RECURSE all CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/rubato/${folder}/*.cc")
+  list(FILTER all EXCLUDE REGEX "/torch/")
   set(sources ${all})
   set(tests ${all})
   set(fuzzers ${all})
@@ -55,6 +58,54 @@ function(rubato_library folder)
   foreach(source IN LISTS fuzzers)
     rubato_fuzzer(${source} ${library})
   endforeach()
+endfunction()
+
+# rubato_messages(<folder>): the protobuf messages of a folder. What protoc writes is not held to our
+# warnings.
+function(rubato_messages folder)
+  file(GLOB messages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/rubato/${folder}/*.proto")
+  set(written "${PROJECT_BINARY_DIR}/messages")
+  file(MAKE_DIRECTORY "${written}")
+  set(sources)
+  foreach(message IN LISTS messages)
+    cmake_path(GET message STEM name)
+    set(stem "${written}/rubato/${folder}/${name}.pb")
+    add_custom_command(
+      OUTPUT "${stem}.cc" "${stem}.h"
+      COMMAND protobuf::protoc --cpp_out=${written} -I "${PROJECT_SOURCE_DIR}/src" "${message}"
+      DEPENDS "${message}"
+      COMMENT "Compiling the messages of ${folder}/${name}.proto")
+    list(APPEND sources "${stem}.cc")
+  endforeach()
+  add_library(rubato_${folder}_messages STATIC ${sources})
+  target_include_directories(rubato_${folder}_messages SYSTEM PUBLIC "${written}")
+  target_link_libraries(rubato_${folder}_messages PUBLIC protobuf::libprotobuf)
+  target_link_libraries(rubato_${folder} PUBLIC rubato_${folder}_messages)
+endfunction()
+
+# rubato_torch_library(<folder>): the part of a folder that sees libtorch. Its tests are
+# <folder>_torch_test; no header of ours includes libtorch.
+function(rubato_torch_library folder)
+  if(NOT Torch_FOUND)
+    message(STATUS "libtorch not found: training programs cannot be built")
+    return()
+  endif()
+  file(GLOB_RECURSE all CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/rubato/${folder}/torch/*.cc")
+  set(sources ${all})
+  set(tests ${all})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  if(NOT sources)
+    return()
+  endif()
+  set(library rubato_${folder}_torch)
+  add_library(${library} STATIC ${sources})
+  target_include_directories(${library} SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
+  target_link_libraries(${library} PUBLIC rubato::${folder} ${TORCH_LIBRARIES} PRIVATE rubato_warnings)
+  add_library(rubato::${folder}_torch ALIAS ${library})
+  if(tests AND RUBATO_TESTS)
+    rubato_test(${folder}_torch_test torch SOURCES ${tests} LINK ${library})
+  endif()
 endfunction()
 
 # rubato_test(<name> <label> SOURCES <file>... LINK <target>...): a gtest executable and its ctest.

@@ -116,7 +116,8 @@ bool EdfAc::admit(const JobState& job, const View& view, Decision& decision) {
   }
   const Instant from = next_round_beside_plans(view);
   const auto ledgers = free_beside(promises_, from, view);
-  auto plan = ledgers ? earliest_plan(job, *ledgers, from, planned_deadline(job, view), view) : std::nullopt;
+  auto plan = ledgers ? earliest_plan(job, *ledgers, from, planned_deadline(job, view), view)
+                      : std::nullopt;
   if (!plan) {
     return false;
   }

@@ -14,7 +14,8 @@ namespace {
 // Stops at each round cost seconds; rounds closer together than this would leave no time to train.
 constexpr Duration kArtifactGrid = std::chrono::seconds(60);
 
-// Under that accounting a round that others cause stops a job too, seconds no plan of its own holds.
+// Under that accounting a round that others cause stops a job too, seconds no plan of its own
+// holds.
 constexpr Duration kArtifactSpare = std::chrono::seconds(30);
 
 std::vector<Ledger> empty_ledgers(const View& view) {
@@ -160,7 +161,8 @@ std::optional<std::vector<Ledger>> free_beside(const Promises& promises, Instant
 }
 
 bool fits_alone(const JobState& job, Instant from, const View& view) {
-  return earliest_plan(job, empty_ledgers(view), from, planned_deadline(job, view), view).has_value();
+  return earliest_plan(job, empty_ledgers(view), from, planned_deadline(job, view), view)
+      .has_value();
 }
 
 }  // namespace rubato

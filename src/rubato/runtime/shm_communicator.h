@@ -1,0 +1,27 @@
+// The group on one host: each rank sums its slice of all gradients where they lie and writes the
+// sum to all ranks, with two barriers and no copy.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "rubato/runtime/arena.h"
+#include "rubato/runtime/communicator.h"
+
+namespace rubato {
+
+/// Bytes of the shared memory by which a group meets; all zero before anyone has mapped it.
+constexpr std::size_t kMeetingBytes = std::size_t{4} << 20U;
+
+/// What a rank needs to join a group on its host.
+struct ShmGroup {
+  int rank = 0;
+  int meeting = -1;  // Descriptor of the meeting memory; stays the caller's.
+  std::vector<std::shared_ptr<Arena>>
+      arenas{};  // By rank. Shared: successive groups keep mappings.
+  int cpus = 0;  // Spinning pays only if every rank has one.
+};
+
+[[nodiscard]] Result<std::unique_ptr<Communicator>> join_shm_group(ShmGroup group);
+
+}  // namespace rubato
