@@ -188,8 +188,11 @@ struct RandomHistory {
       return;
     }
     for (const StepRange& shard : split.shards()) {
+      const EpochOrder samples = order.epoch(shard.epoch);
+      auto& times = used[shard.epoch];
+      times.resize(cut.samples);
       for (std::uint64_t i = shard.begin; i < shard.end; ++i) {
-        ++used[shard.epoch][order.at(shard.epoch, i)];
+        ++times[samples.at(i)];
       }
     }
     cursor = advance(cursor, cut);
@@ -203,7 +206,7 @@ struct RandomHistory {
   int ranks = 1;
   int shards = 0;
   std::uint64_t batch_seen_max = 0;
-  std::map<std::uint64_t, std::map<std::uint64_t, int>> used{};  // By epoch and sample.
+  std::map<std::uint64_t, std::vector<int>> used{};  // How often, by epoch and sample.
 };
 
 TEST(DataCursor, UsesEachSampleOfAnEpochOnceWhateverHappens) {
@@ -213,12 +216,10 @@ TEST(DataCursor, UsesEachSampleOfAnEpochOnceWhateverHappens) {
       history.step();
     }
 
-    for (const auto& [epoch, samples] : history.used) {
-      for (const auto& [sample, times] : samples) {
-        ASSERT_EQ(times, 1) << "seed " << seed;
-      }
+    for (const auto& [epoch, times] : history.used) {
+      ASSERT_LE(std::ranges::max(times), 1) << "seed " << seed;
       if (epoch < history.cursor.epoch) {
-        const std::uint64_t missing = history.cut.samples - samples.size();
+        const auto missing = static_cast<std::uint64_t>(std::ranges::count(times, 0));
         ASSERT_LE(missing, history.cut.drop_last ? history.batch_seen_max - 1 : 0) << seed;
       }
     }
