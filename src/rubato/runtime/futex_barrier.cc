@@ -1,6 +1,7 @@
 #include "rubato/runtime/futex_barrier.h"
 
 #include <climits>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,7 +12,10 @@ namespace {
 
 constexpr std::uint32_t kBroken = 1;
 constexpr std::uint32_t kPhase = 2;
+// Looks before sleeping. After every few, the processor is offered to others: the scheduler may
+// have put the rank that we wait for on this very one.
 constexpr int kSpins = 2000;
+constexpr int kSpinsBetweenYields = 32;
 
 /// Tells the processor that we wait for another one.
 void pause_briefly() {
@@ -56,7 +60,11 @@ bool FutexBarrier::wait() {
     if (now != before) {
       return is_past(now, before);
     }
-    pause_briefly();
+    if (spin % kSpinsBetweenYields == kSpinsBetweenYields - 1) {
+      sched_yield();
+    } else {
+      pause_briefly();
+    }
   }
   return sleep_until_past(before);
 }
