@@ -2,6 +2,7 @@
 // sum to all ranks, with two barriers and no copy.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct ShmGroup {
   std::vector<std::shared_ptr<Arena>>
       arenas{};  // By rank. Shared: successive groups keep mappings.
   int cpus = 0;  // Spinning pays only if every rank has one.
+  std::size_t note_length = kNoteLength;
 };
 
 [[nodiscard]] Result<std::unique_ptr<Communicator>> join_shm_group(ShmGroup group);
