@@ -8,11 +8,9 @@
 
 #include "rubato/runtime/arena.h"
 #include "rubato/runtime/communicator.h"
+#include "rubato/wire/meeting.h"
 
 namespace rubato {
-
-/// Bytes of the shared memory by which a group meets; all zero before anyone has mapped it.
-constexpr std::size_t kMeetingBytes = std::size_t{4} << 20U;
 
 /// What a rank needs to join a group on its host.
 struct ShmGroup {

@@ -1,4 +1,4 @@
-#include "rubato/runtime/snapshot_directory.h"
+#include "rubato/wire/snapshot_directory.h"
 
 #include <csignal>
 #include <cstdlib>
@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rubato/runtime/snapshot_file.h"
+#include "rubato/wire/snapshot_file.h"
 
 namespace rubato {
 namespace {

@@ -1,4 +1,4 @@
-#include "rubato/runtime/crc32c.h"
+#include "rubato/wire/crc32c.h"
 
 #include <string_view>
 #include <vector>

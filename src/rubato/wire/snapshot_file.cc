@@ -1,4 +1,4 @@
-#include "rubato/runtime/snapshot_file.h"
+#include "rubato/wire/snapshot_file.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "rubato/runtime/crc32c.h"
+#include "rubato/wire/crc32c.h"
 
 namespace rubato {
 namespace {

@@ -1,4 +1,4 @@
-#include "rubato/runtime/snapshot_file.h"
+#include "rubato/wire/snapshot_file.h"
 
 #include <algorithm>
 #include <string>
@@ -8,7 +8,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "rubato/base/random.h"
-#include "rubato/runtime/crc32c.h"
+#include "rubato/wire/crc32c.h"
 
 namespace rubato {
 namespace {

@@ -1,4 +1,4 @@
-#include "rubato/runtime/snapshot_directory.h"
+#include "rubato/wire/snapshot_directory.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "rubato/base/check.h"
-#include "rubato/runtime/snapshot_file.h"
+#include "rubato/wire/snapshot_file.h"
 #include "rubato/wire/descriptor.h"
 
 namespace rubato {

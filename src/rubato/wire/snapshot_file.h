@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "rubato/base/result.h"
-#include "rubato/runtime/batch_split.h"
+#include "rubato/wire/data_cursor.h"
 
 namespace rubato {
 

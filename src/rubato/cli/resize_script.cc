@@ -1,4 +1,4 @@
-#include "rubato/runtime/resize_script.h"
+#include "rubato/cli/resize_script.h"
 
 #include <algorithm>
 #include <array>
