@@ -17,8 +17,8 @@ namespace rubato {
 /// True if the signal was sent.
 bool signal_pidfd(int pidfd, int signal);
 
-/// How a process that is not our child ended, once its parent has waited for it. Nothing before
-/// that, and nothing at all on kernels before 6.15, which do not tell.
-[[nodiscard]] std::optional<ExitStatus> ended_elsewhere(int pidfd);
+/// How a process that is not our child ended: seen on its zombie, or, once someone has waited for
+/// it, told by kernels from 6.15 on. Nothing while it lives, or if neither can be had.
+[[nodiscard]] std::optional<ExitStatus> ended_elsewhere(int pidfd, pid_t pid);
 
 }  // namespace rubato

@@ -26,22 +26,40 @@ TEST(Pidfd, SignalsAProcessUntilItIsGone) {
   EXPECT_FALSE(open_pidfd(child).is_open());
 }
 
-TEST(Pidfd, KnowsTheEndOfAStrangerWhereTheKernelTells) {
+TEST(Pidfd, KnowsTheEndOfAStranger) {
+  for (const int code : {0, 7, 255}) {
+    TestPipe pipe;
+    const pid_t child = ::fork();
+    if (child == 0) {
+      char letter = 0;
+      ::_exit(::read(pipe.read_end.get(), &letter, 1) == 1 ? code : 99);
+    }
+    const Descriptor pidfd = open_pidfd(child);
+    EXPECT_EQ(ended_elsewhere(pidfd.get(), child), std::nullopt) << "it lives";
+
+    ASSERT_EQ(::write(pipe.write_end.get(), "x", 1), 1);
+    wait_readable(pidfd.get());
+
+    EXPECT_EQ(ended_elsewhere(pidfd.get(), child), (ExitStatus{.code = code}));
+    EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+    const auto after = ended_elsewhere(pidfd.get(), child);
+    EXPECT_TRUE(!after || *after == (ExitStatus{.code = code})) << "older kernels forget it";
+  }
+}
+
+TEST(Pidfd, KnowsTheSignalThatEndedAStranger) {
   const pid_t child = ::fork();
   if (child == 0) {
-    ::_exit(7);
+    ::pause();
+    ::_exit(1);
   }
   const Descriptor pidfd = open_pidfd(child);
 
+  signal_pidfd(pidfd.get(), SIGKILL);
   wait_readable(pidfd.get());
-  EXPECT_EQ(ended_elsewhere(pidfd.get()), std::nullopt) << "nobody has waited for it yet";
-  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
 
-  const auto status = ended_elsewhere(pidfd.get());
-  if (!status) {
-    GTEST_SKIP() << "this kernel does not tell";
-  }
-  EXPECT_EQ(*status, (ExitStatus{.code = 7}));
+  EXPECT_EQ(ended_elsewhere(pidfd.get(), child), (ExitStatus{.signal = SIGKILL}));
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 // A zygote that dies this often will die again.
 constexpr int kStartsMax = 3;
-// Whoever inherits an orphan reaps it within this time, or the kernel does not tell its status.
+// How an orphan ended is seen at once, or not at all if another reaped it first on an old kernel.
 constexpr std::chrono::seconds kOrphanPatience{1};
 constexpr std::chrono::milliseconds kOrphanLook{20};
 
@@ -198,7 +198,7 @@ void WarmPool::look_for_dead(Moment now, Watch& watch) {
 void WarmPool::settle_orphan(std::uint64_t token, Hatchling& hatchling, Moment now) {
   auto status = inherited_end(hatchling.pidfd.get());
   if (!status) {
-    status = ended_elsewhere(hatchling.pidfd.get());
+    status = ended_elsewhere(hatchling.pidfd.get(), hatchling.pid);
   }
   if (status) {
     end(token, {.word = WarmWord::Ended, .status = *status});
