@@ -60,8 +60,8 @@ function(rubato_library folder)
   endforeach()
 endfunction()
 
-# rubato_messages(<folder>): the protobuf messages of a folder. What protoc writes is not held to our
-# warnings.
+# rubato_messages(<folder>): the protobuf messages of a folder. What protoc writes is not held to
+# our warnings.
 function(rubato_messages folder)
   file(GLOB messages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/rubato/${folder}/*.proto")
   set(written "${PROJECT_BINARY_DIR}/messages")
@@ -101,7 +101,8 @@ function(rubato_torch_library folder)
   set(library rubato_${folder}_torch)
   add_library(${library} STATIC ${sources})
   target_include_directories(${library} SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
-  target_link_libraries(${library} PUBLIC rubato::${folder} ${TORCH_LIBRARIES} PRIVATE rubato_warnings)
+  target_link_libraries(${library} PUBLIC rubato::${folder} ${TORCH_LIBRARIES}
+                                   PRIVATE rubato_warnings)
   add_library(rubato::${folder}_torch ALIAS ${library})
   if(tests AND RUBATO_TESTS)
     rubato_test(${folder}_torch_test torch SOURCES ${tests} LINK ${library})

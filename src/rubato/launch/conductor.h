@@ -1,5 +1,6 @@
-// Conducts one job on this machine: starts its workers, tells them who is a member, notices who dies
-// or hangs, and keeps their snapshots. The harness `rubato train` drives it, and so does the agent.
+// Conducts one job on this machine: starts its workers, tells them who is a member, notices who
+// dies or hangs, and keeps their snapshots. The harness `rubato train` drives it, and so does the
+// agent.
 #pragma once
 
 #include <chrono>
@@ -25,15 +26,15 @@ namespace rubato {
 /// What to run and how patient to be.
 struct ConductorOptions {
   std::vector<std::string> command{};
-  Environment environment{};   // Of the workers, without what tells them of this conductor.
+  Environment environment{};  // Of the workers, without what tells them of this conductor.
   std::string working_directory{};
-  std::string directory{};     // For the socket and the snapshots; must exist.
+  std::string directory{};  // For the socket and the snapshots; must exist.
   int workers = 1;
   std::uint64_t seed = 1;
   MembershipOptions membership{};
   Duration heartbeat = std::chrono::milliseconds(100);
   Duration patience = std::chrono::milliseconds(1500);  // Without a heartbeat: the worker hangs.
-  int failures_max = 3;  // In a row, without a step between them.
+  int failures_max = 3;                                 // In a row, without a step between them.
   std::uint32_t snapshot_steps = 0;
   std::vector<std::uint64_t> milestones{};
   std::vector<std::string> hosts{};  // Workers sit on these in turn; empty: all on one.
@@ -78,9 +79,6 @@ class Conductor {
     bool is_told_to_exit = false;
     std::size_t record = 0;  // In the timeline.
   };
-  struct Stranger {
-    UnixChannel channel;
-  };
 
   Conductor(ConductorOptions options, Launcher& launcher, ConductorEvents events,
             UnixListener listener);
@@ -94,7 +92,8 @@ class Conductor {
   void take_connections();
   void hear_strangers();
   void hear(WorkerId worker);
-  void handle(WorkerId worker, const wire::FromWorker& message, std::vector<Descriptor> descriptors);
+  void handle(WorkerId worker, const wire::FromWorker& message,
+              std::vector<Descriptor> descriptors);
   void welcome(WorkerId worker, const wire::Hello& hello);
   void on_entered(WorkerId worker, const wire::Entered& entered);
   void on_first_step(const wire::FirstStep& first);
@@ -122,7 +121,7 @@ class Conductor {
   std::map<std::string, std::string> table_;
   std::map<std::string, std::set<WorkerId>> table_waits_;
   std::uint64_t highest_step_ = 0;
-  std::uint64_t failures_ = 0;           // Since the last committed step.
+  std::uint64_t failures_ = 0;  // Since the last committed step.
   bool is_winding_down_ = false;
   JobTimeline timeline_;
 };

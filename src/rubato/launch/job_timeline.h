@@ -18,12 +18,12 @@ struct GenerationRecord {
   std::vector<WorkerId> members{};  // In order of rank.
   Duration ordered{};               // When its cause was known.
   Duration published{};
-  Duration entered{};     // By the last member; zero: never.
-  Duration first_step{};  // Committed; zero: never.
-  Duration pause{};       // Longest time without training of a member that trained before.
-  std::uint64_t step = 0;            // Committed when it was entered.
-  std::uint64_t lost_steps = 0;      // Committed before and not in its state: must be zero.
-  std::int64_t received_bytes = 0;   // By the newcomer that was handed most.
+  Duration entered{};            // By the last member; zero: never.
+  Duration first_step{};         // Committed; zero: never.
+  Duration pause{};              // Longest time without training of a member that trained before.
+  std::uint64_t step = 0;        // Committed when it was entered.
+  std::uint64_t lost_steps = 0;  // Committed before and not in its state: must be zero.
+  std::int64_t received_bytes = 0;  // By the newcomer that was handed most.
 };
 
 /// A worker's end.

@@ -1,6 +1,6 @@
-// Who is a member of a job's next generation: a pure state machine. It hears what becomes of workers
-// and says whom to start, whom to stop and which generation to publish. Training never waits for it:
-// members vote among themselves when to switch (see runtime/elastic_worker.h).
+// Who is a member of a job's next generation: a pure state machine. It hears what becomes of
+// workers and says whom to start, whom to stop and which generation to publish. Training never
+// waits for it: members vote among themselves when to switch (see runtime/elastic_worker.h).
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ struct StopWorker {
 /// All workers must be told of this generation.
 struct PublishGeneration {
   std::uint64_t number = 0;
-  bool is_forced = false;            // A member is lost or stuck: break off at once.
-  bool has_state = false;            // Some member has trained; otherwise resume from a snapshot.
-  std::vector<WorkerId> members{};   // In order of rank: those with state first, oldest first.
+  bool is_forced = false;           // A member is lost or stuck: break off at once.
+  bool has_state = false;           // Some member has trained; otherwise resume from a snapshot.
+  std::vector<WorkerId> members{};  // In order of rank: those with state first, oldest first.
 
   friend bool operator==(const PublishGeneration&, const PublishGeneration&) = default;
 };

@@ -1,12 +1,12 @@
 #include "rubato/launch/membership.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <deque>
 #include <set>
 #include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
 
@@ -99,12 +99,10 @@ TEST(Membership, ANewerTargetReplacesAGenerationThatNobodyHasEntered) {
 TEST(Membership, ALostMemberForcesTheOthersOnAndIsReplaced) {
   Membership membership = training(3);
 
-  EXPECT_THAT(membership.on_lost(w2),
-              ElementsAre(publish(2, {w1, w3}, true, true), start(4)));
+  EXPECT_THAT(membership.on_lost(w2), ElementsAre(publish(2, {w1, w3}, true, true), start(4)));
   EXPECT_THAT(membership.on_warm(w4), ElementsAre()) << "not before the others have met";
   EXPECT_THAT(membership.on_entered(w1, 2), ElementsAre());
-  EXPECT_THAT(membership.on_entered(w3, 2),
-              ElementsAre(publish(3, {w1, w3, w4}, false, true)));
+  EXPECT_THAT(membership.on_entered(w3, 2), ElementsAre(publish(3, {w1, w3, w4}, false, true)));
 }
 
 TEST(Membership, WhoIsToLeaveStaysAfterALossUntilAllHaveMet) {
@@ -161,8 +159,8 @@ TEST(Membership, HurryGoesOnWithWhoeverIsWarm) {
 // A number below the limit.
 std::size_t below_of(Random& random, std::size_t limit) { return random.next() % limit; }
 
-// The protocol in small: workers as runtime/elastic_worker.h has them, messages that arrive late but
-// in order, and deaths at any moment. What they do next is drawn.
+// The protocol in small: workers as runtime/elastic_worker.h has them, messages that arrive late
+// but in order, and deaths at any moment. What they do next is drawn.
 class ProtocolWorld {
  public:
   explicit ProtocolWorld(std::uint64_t seed) : random_(seed) {}
@@ -174,8 +172,8 @@ class ProtocolWorld {
     if (workers_.empty()) {
       return;
     }
-    const auto chosen = std::next(workers_.begin(), static_cast<std::ptrdiff_t>(
-                                                        below(workers_.size())));
+    const auto chosen =
+        std::next(workers_.begin(), static_cast<std::ptrdiff_t>(below(workers_.size())));
     const WorkerId id = chosen->first;
     switch (below(with_faults ? 60 : 50)) {
       case 50:
@@ -209,13 +207,13 @@ class ProtocolWorld {
     bool is_warm = false;
     bool has_state = false;
     int step = 0;
-    std::uint64_t trains_in = 0;   // 0: in no group.
-    std::uint64_t seen = 0;        // Newest generation it has heard of.
-    std::uint64_t tried = 0;       // Newest it has entered, given up or is no member of.
-    std::uint64_t entering = 0;    // Waits there for the others.
+    std::uint64_t trains_in = 0;  // 0: in no group.
+    std::uint64_t seen = 0;       // Newest generation it has heard of.
+    std::uint64_t tried = 0;      // Newest it has entered, given up or is no member of.
+    std::uint64_t entering = 0;   // Waits there for the others.
     std::deque<PublishGeneration> inbox{};
     std::deque<std::string> outbox{};  // Words for the conductor, with a number.
-    std::uint64_t forced = 0;  // Newest forced generation it has heard of.
+    std::uint64_t forced = 0;          // Newest forced generation it has heard of.
     std::uint64_t broken = 0;  // The group that broke under it; only a forced one can follow.
   };
 

@@ -1,13 +1,12 @@
 #include "rubato/launch/snapshot_keeper.h"
 
-#include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstring>
 #include <span>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <utility>
 
+#include <fmt/format.h>
 
 namespace rubato {
 namespace {
@@ -121,9 +120,8 @@ Status SnapshotKeeper::spill(const SnapshotMemory& snapshot) {
 void SnapshotKeeper::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [&] { return is_dirty_; })) {
-    const SnapshotMemory writing{.step = newest_->step,
-                                 .bytes = newest_->bytes,
-                                 .memory = duplicate(newest_->memory)};
+    const SnapshotMemory writing{
+        .step = newest_->step, .bytes = newest_->bytes, .memory = duplicate(newest_->memory)};
     is_dirty_ = false;
     is_spilling_ = true;
     lock.unlock();

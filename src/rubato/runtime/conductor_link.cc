@@ -1,13 +1,13 @@
 #include "rubato/runtime/conductor_link.h"
 
-#include <fmt/format.h>
+#include <array>
+#include <chrono>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-#include <array>
-#include <chrono>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace rubato {
 namespace {
@@ -151,9 +151,7 @@ void ConductorLink::post(const wire::Generation& generation, std::vector<Descrip
     posted.members.push_back(MemberName{.worker = member.worker(), .host = member.host()});
   }
   auto next = descriptors.begin();
-  const auto take = [&] {
-    return next == descriptors.end() ? Descriptor{} : std::move(*next++);
-  };
+  const auto take = [&] { return next == descriptors.end() ? Descriptor{} : std::move(*next++); };
   posted.meeting = take();
   for (const std::uint64_t worker : generation.new_arenas()) {
     posted.arenas.push_back(ArenaPost{.worker = worker, .memory = take()});

@@ -1,14 +1,14 @@
 #include "rubato/runtime/elastic_worker.h"
 
-#include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <sys/mman.h>
 #include <thread>
+#include <unistd.h>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "rubato/runtime/content_hash.h"
 #include "rubato/runtime/handover.h"
@@ -48,9 +48,7 @@ Error disagreement(std::uint64_t step) {
 ElasticWorker::ElasticWorker(WorkerSetup setup, std::shared_ptr<Arena> arena, TrainingState& state)
     : setup_(std::move(setup)), arena_(std::move(arena)), state_(state) {}
 
-ElasticWorker::~ElasticWorker() {
-  inbox_.end(InboxEnd::Exit);
-}
+ElasticWorker::~ElasticWorker() { inbox_.end(InboxEnd::Exit); }
 
 Result<std::unique_ptr<ElasticWorker>> ElasticWorker::join(WorkerSetup setup,
                                                            TrainingState& state) {
@@ -86,9 +84,10 @@ Result<std::unique_ptr<ElasticWorker>> ElasticWorker::join(WorkerSetup setup,
                    .arena = self.arena_,
                    .join_remote = self.setup_.join_remote,
                    .cpus = static_cast<int>(std::thread::hardware_concurrency()),
-                   .on_failure = [&self](std::uint64_t generation, const std::string& cause) {
-                     self.say_broken(generation, cause, true);
-                   }},
+                   .on_failure =
+                       [&self](std::uint64_t generation, const std::string& cause) {
+                         self.say_broken(generation, cause, true);
+                       }},
       self.inbox_, *self.link_);
   return worker;
 }
@@ -333,8 +332,8 @@ Status ElasticWorker::try_entering(const BuiltGroup& built) {
   entered.set_generation(built.number);
   entered.set_step(cursor_.step);
   const bool has_trained = last_commit_ != Clock::time_point{};
-  entered.set_pause_us(
-      has_trained ? static_cast<std::int64_t>(seconds_since(last_commit_) * 1e6) : 0);
+  entered.set_pause_us(has_trained ? static_cast<std::int64_t>(seconds_since(last_commit_) * 1e6)
+                                   : 0);
   entered.set_received_bytes(std::exchange(received_bytes_, 0));
   entered.set_is_source(std::exchange(was_source_, false));
   link_->send(message);

@@ -41,7 +41,7 @@ struct WorkerSetup {
   ArenaLayout layout{};
   EpochCut cut{};
   int shards = 0;  // Fixed number for results that do not depend on the workers; 0: one a rank.
-  RemoteJoin join_remote{};    // Empty: one host only.
+  RemoteJoin join_remote{};  // Empty: one host only.
   bool measures_noise = false;
   int check_every = 0;  // Steps between comparisons of the parameters of all ranks; 0: never.
 };
@@ -59,8 +59,8 @@ struct StepTask {
   int rank = 0;
   int size = 1;
   DataCursor cursor{};
-  std::uint64_t samples = 0;              // Of all ranks.
-  std::span<const StepRange> shards{};    // Of this rank, in order of slot; may be empty ranges.
+  std::uint64_t samples = 0;            // Of all ranks.
+  std::span<const StepRange> shards{};  // Of this rank, in order of slot; may be empty ranges.
   std::size_t first_shard = 0;
 };
 

@@ -1,9 +1,9 @@
 #include "rubato/runtime/group_builder.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "rubato/runtime/shm_communicator.h"
 
@@ -67,9 +67,8 @@ Status GroupBuilder::keep_arenas(GenerationPost& post) {
     arenas_[arrived.worker] = std::make_shared<Arena>(std::move(*arena));
   }
   std::erase_if(arenas_, [&](const auto& entry) {
-    return std::ranges::none_of(post.members, [&](const MemberName& member) {
-      return member.worker == entry.first;
-    });
+    return std::ranges::none_of(
+        post.members, [&](const MemberName& member) { return member.worker == entry.first; });
   });
   return ok_status();
 }

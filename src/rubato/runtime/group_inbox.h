@@ -1,5 +1,6 @@
 // Where the threads of a worker meet: the link puts generations in, the builder makes groups of
-// them, and the training thread takes the newest group. Whatever has become pointless is broken off.
+// them, and the training thread takes the newest group. Whatever has become pointless is broken
+// off.
 #pragma once
 
 #include <condition_variable>

@@ -1,5 +1,5 @@
-// What ranks tell each other beside their gradients, and who hands its state to whom when they enter
-// a generation.
+// What ranks tell each other beside their gradients, and who hands its state to whom when they
+// enter a generation.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace rubato {
 
 /// Places in a rank's note.
 enum WorkerNote : std::size_t {
-  kVote,           // In a step: the generation it could switch to.
+  kVote,              // In a step: the generation it could switch to.
   kHasState = kVote,  // On entering: 1 if it has trained.
   kStep,
   kLoss,     // Of its samples, summed.

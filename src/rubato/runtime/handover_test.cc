@@ -1,8 +1,8 @@
 #include "rubato/runtime/handover.h"
 
-#include <gtest/gtest.h>
-
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "rubato/runtime/communicator.h"
 

@@ -1,13 +1,13 @@
 #include "rubato/runtime/snapshot_slots.h"
 
-#include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
 
 #include "rubato/wire/snapshot_file.h"
 
@@ -67,7 +67,8 @@ Result<std::uint32_t> SnapshotSlots::take(std::size_t bytes) {
   }
   Slot slot{.memory = Descriptor(::memfd_create("rubato-snapshot", MFD_CLOEXEC))};
   slot.bytes = bytes + bytes / 8;  // Later ones may be a little longer.
-  if (!slot.memory.is_open() || ::ftruncate(slot.memory.get(), static_cast<off_t>(slot.bytes)) != 0) {
+  if (!slot.memory.is_open() ||
+      ::ftruncate(slot.memory.get(), static_cast<off_t>(slot.bytes)) != 0) {
     return Error{.code = ErrorCode::Io,
                  .message = fmt::format("no memory for a snapshot of {} bytes: {}", bytes,
                                         std::strerror(errno))};
@@ -82,9 +83,10 @@ Result<std::uint32_t> SnapshotSlots::take(std::size_t bytes) {
 }
 
 Result<WrittenSnapshot> SnapshotSlots::write(const SnapshotState& state, const Arena& arena) {
-  const Snapshot snapshot{.cursor = state.cursor,
-                          .sections = {arena.parameters(), std::as_bytes(std::span(&state.batch, 1)),
-                                       std::as_bytes(std::span(state.rest))}};
+  const Snapshot snapshot{
+      .cursor = state.cursor,
+      .sections = {arena.parameters(), std::as_bytes(std::span(&state.batch, 1)),
+                   std::as_bytes(std::span(state.rest))}};
   std::array<std::size_t, kSections> sizes{};
   std::ranges::transform(snapshot.sections, sizes.begin(),
                          [](const auto& section) { return section.size(); });

@@ -1,5 +1,5 @@
-// Snapshots in anonymous memory: a worker writes them between two steps and hands the memory over, so
-// that they outlive it. Memory that is not needed any more is written again.
+// Snapshots in anonymous memory: a worker writes them between two steps and hands the memory over,
+// so that they outlive it. Memory that is not needed any more is written again.
 #pragma once
 
 #include <cstdint>

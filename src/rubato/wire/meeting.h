@@ -1,5 +1,5 @@
-// The memory by which the workers of a generation meet on a host. The conductor makes it, the workers
-// use it; only its size is agreed between them.
+// The memory by which the workers of a generation meet on a host. The conductor makes it, the
+// workers use it; only its size is agreed between them.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,280 @@
+// What workers say, and what follows from it.
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "rubato/launch/conductor.h"
+
+namespace rubato {
+namespace {
+
+constexpr int kExitBadInput = 65;
+
+}  // namespace
+
+void Conductor::take_connections() {
+  auto arrived = listener_.accept();
+  if (arrived) {
+    for (UnixChannel& channel : *arrived) {
+      strangers_.push_back(std::move(channel));
+    }
+  }
+}
+
+// A stranger becomes a worker by its first frame; whoever says anything else is dropped.
+void Conductor::hear_strangers() {
+  for (std::size_t i = 0; i < strangers_.size();) {
+    auto frames = strangers_[i].receive();
+    if (frames && frames->empty()) {
+      ++i;
+      continue;
+    }
+    UnixChannel channel = std::move(strangers_[i]);
+    strangers_.erase(strangers_.begin() + static_cast<std::ptrdiff_t>(i));
+    wire::FromWorker message;
+    if (!frames || !message.ParseFromString(frames->front().bytes) || !message.has_hello() ||
+        message.hello().token() != token_ || frames->front().descriptors.empty()) {
+      continue;
+    }
+    const WorkerId id{message.hello().worker()};
+    const auto found = seats_.find(id);
+    if (found == seats_.end() || found->second.channel) {
+      continue;
+    }
+    found->second.channel = std::move(channel);
+    found->second.arena = std::move(frames->front().descriptors.front());
+    found->second.heard = Clock::now();
+    welcome(id, message.hello());
+    for (std::size_t later = 1; later < frames->size(); ++later) {
+      wire::FromWorker next;
+      if (next.ParseFromString((*frames)[later].bytes)) {
+        handle(id, next, std::move((*frames)[later].descriptors));
+      }
+    }
+  }
+}
+
+void Conductor::welcome(WorkerId worker, const wire::Hello& hello) {
+  Seat& seat = seats_.at(worker);
+  if (!hello.host().empty()) {
+    seat.host = hello.host();
+  }
+  wire::FromConductor message;
+  wire::Welcome& body = *message.mutable_welcome();
+  body.set_seed(options_.seed);
+  body.set_heartbeat_us(options_.heartbeat.count());
+  body.set_snapshot_steps(options_.snapshot_steps);
+  for (const std::uint64_t milestone : options_.milestones) {
+    body.add_milestones(milestone);
+  }
+  send(seat, message);
+  if (seat.is_told_to_exit || is_winding_down_) {
+    seat.is_told_to_exit = false;
+    end(worker, "not needed any more");
+  }
+}
+
+void Conductor::hear(WorkerId worker) {
+  const auto found = seats_.find(worker);
+  if (found == seats_.end() || !found->second.channel) {
+    return;
+  }
+  auto frames = found->second.channel->receive();
+  if (!frames) {
+    found->second.channel.reset();
+    // Without a line it can be told of no generation. Most likely it has ended anyway.
+    if (!found->second.is_finished && !found->second.is_told_to_exit) {
+      [[maybe_unused]] const Status killed = launcher_.signal(worker, SIGKILL);
+    }
+    return;
+  }
+  found->second.heard = Clock::now();
+  for (Frame& frame : *frames) {
+    wire::FromWorker message;
+    if (message.ParseFromString(frame.bytes)) {
+      handle(worker, message, std::move(frame.descriptors));
+    }
+  }
+}
+
+void Conductor::handle(WorkerId worker, const wire::FromWorker& message,
+                       std::vector<Descriptor> descriptors) {
+  switch (message.kind_case()) {
+    case wire::FromWorker::kWarm:
+      timeline_.workers[seats_.at(worker).record].warm = now();
+      carry_out(membership_.on_warm(worker), fmt::format("resize to {}", membership_.target()));
+      break;
+    case wire::FromWorker::kEntered:
+      on_entered(worker, message.entered());
+      break;
+    case wire::FromWorker::kFirstStep:
+      on_first_step(message.first_step());
+      break;
+    case wire::FromWorker::kBroken:
+      carry_out(membership_.on_broken(worker, message.broken().generation(),
+                                      message.broken().is_entering()),
+                fmt::format("worker {}: {}", worker.value, message.broken().cause()));
+      break;
+    case wire::FromWorker::kParked:
+      carry_out(membership_.on_parked(worker, message.parked().generation()), "parked");
+      break;
+    case wire::FromWorker::kHeartbeat:
+      note_step(message.heartbeat().step());
+      if (message.heartbeat().steps() > 0) {
+        timeline_.loss = message.heartbeat().loss();
+      }
+      if (events_.on_progress && worker_at(0) == worker) {
+        events_.on_progress(message.heartbeat());
+      }
+      break;
+    case wire::FromWorker::kReached:
+      note_step(message.reached().step());
+      if (events_.on_reached) {
+        events_.on_reached(message.reached().step());
+      }
+      break;
+    case wire::FromWorker::kSnapshotWritten:
+      if (!descriptors.empty()) {
+        const wire::SnapshotWritten& written = message.snapshot_written();
+        snapshots_.keep(SnapshotMemory{.worker = worker,
+                                       .slot = written.slot(),
+                                       .step = written.step(),
+                                       .bytes = written.bytes(),
+                                       .memory = std::move(descriptors.front())});
+      }
+      break;
+    case wire::FromWorker::kFinished:
+      on_finished(worker, message.finished());
+      break;
+    case wire::FromWorker::kRefused:
+      fail(JobOutcome::Refused, kExitBadInput, message.refused().reason());
+      break;
+    case wire::FromWorker::kTableSet: {
+      const std::string& key = message.table_set().key();
+      table_[key] = message.table_set().value();
+      wire::FromConductor answer;
+      answer.mutable_table_value()->set_key(key);
+      answer.mutable_table_value()->set_value(table_[key]);
+      for (const WorkerId waiting : table_waits_[key]) {
+        if (const auto found = seats_.find(waiting); found != seats_.end()) {
+          send(found->second, answer);
+        }
+      }
+      table_waits_.erase(key);
+      break;
+    }
+    case wire::FromWorker::kTableGet: {
+      const std::string& key = message.table_get().key();
+      if (const auto found = table_.find(key); found != table_.end()) {
+        wire::FromConductor answer;
+        answer.mutable_table_value()->set_key(key);
+        answer.mutable_table_value()->set_value(found->second);
+        send(seats_.at(worker), answer);
+      } else {
+        table_waits_[key].insert(worker);
+      }
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+void Conductor::note_step(std::uint64_t step) {
+  if (step > highest_step_) {
+    highest_step_ = step;
+    failures_ = 0;
+  }
+  timeline_.steps = highest_step_;
+}
+
+void Conductor::on_entered(WorkerId worker, const wire::Entered& entered) {
+  if (GenerationRecord* record = record_of(entered.generation())) {
+    record->pause = std::max(record->pause, Duration{entered.pause_us()});
+    record->received_bytes = std::max(record->received_bytes, entered.received_bytes());
+    record->step = entered.step();
+    record->entered = now();
+    record->lost_steps = highest_step_ > entered.step() ? highest_step_ - entered.step() : 0;
+    note_step(entered.step());
+  }
+  carry_out(membership_.on_entered(worker, entered.generation()),
+            fmt::format("resize to {}", membership_.target()));
+}
+
+void Conductor::on_first_step(const wire::FirstStep& first) {
+  note_step(first.step());
+  GenerationRecord* const record = record_of(first.generation());
+  if (record != nullptr && record->first_step == Duration{}) {
+    record->first_step = now();
+    if (events_.on_generation) {
+      events_.on_generation(*record);
+    }
+  }
+}
+
+void Conductor::on_finished(WorkerId worker, const wire::Finished& finished) {
+  note_step(finished.step());
+  const bool is_first = timeline_.outcome != JobOutcome::Finished;
+  if (!is_first && timeline_.parameter_hash != finished.parameter_hash()) {
+    timeline_.hashes_agree = false;
+  }
+  timeline_.outcome = JobOutcome::Finished;
+  timeline_.parameter_hash = finished.parameter_hash();
+  timeline_.loss = finished.loss();
+  seats_.at(worker).is_finished = true;
+  // All members have agreed that this was the last step; whoever is none has nothing left to do.
+  for (auto& [id, seat] : seats_) {
+    if (std::ranges::count(membership_.members(), id) == 0) {
+      end(id, "the job is finished");
+    }
+  }
+  is_winding_down_ = true;
+}
+
+void Conductor::on_ended(const WorkerEnd& ended) {
+  const auto found = seats_.find(ended.worker);
+  if (found == seats_.end()) {
+    return;
+  }
+  // What it said before it ended still counts.
+  hear(ended.worker);
+  const Seat seat = std::move(found->second);
+  seats_.erase(found);
+  const std::string cause = describe(ended.cause);
+  timeline_.workers[seat.record].ended = now();
+  timeline_.workers[seat.record].cause = cause;
+  // What the program does after training is done by the first rank alone.
+  const bool is_leader = worker_at(0) == ended.worker;
+  if (seat.is_finished && is_leader && ended.cause.kind != ExitKind::Finished) {
+    timeline_.exit_code = shell_code(ended.cause.status);
+    timeline_.outcome = JobOutcome::Failed;
+    timeline_.reason = fmt::format("worker {} after training: {}", ended.worker.value, cause);
+  }
+  if (is_winding_down_) {
+    return;
+  }
+  if (ended.cause.kind == ExitKind::Requeue) {
+    fail(JobOutcome::Requeue, kExitRequeue, "the program asked to be queued again");
+    return;
+  }
+  const bool is_own_failure =
+      ended.cause.kind == ExitKind::UserError || ended.cause.kind == ExitKind::OutOfMemory ||
+      ended.cause.kind == ExitKind::Finished || ended.cause.kind == ExitKind::Signal;
+  if (is_own_failure && !seat.is_told_to_exit) {
+    ++failures_;
+    const bool never_spoke = timeline_.workers[seat.record].warm == Duration{};
+    if (static_cast<int>(failures_) >= options_.failures_max ||
+        (ended.cause.kind == ExitKind::Finished && never_spoke)) {
+      const bool is_plain = ended.cause.kind == ExitKind::Finished;
+      fail(JobOutcome::Failed, is_plain ? kExitBadInput : shell_code(ended.cause.status),
+           is_plain ? "the program ended without training a step under Rubato" : cause);
+      return;
+    }
+  }
+  carry_out(membership_.on_lost(ended.worker),
+            fmt::format("worker {}: {}", ended.worker.value, cause));
+}
+
+}  // namespace rubato
