@@ -14,11 +14,13 @@
 #include "rubato/cli/policy_verb.h"
 #include "rubato/cli/sim_verb.h"
 #include "rubato/cli/trace_verbs.h"
+#include "rubato/cli/train_verb.h"
 
 namespace rubato {
 namespace {
 
-constexpr std::array<std::string_view, 5> kVerbs = {"sim", "policy", "trace", "demo", "version"};
+constexpr std::array<std::string_view, 6> kVerbs = {"sim",  "policy", "trace",
+                                                    "demo", "train",  "version"};
 
 std::string joined(const std::vector<std::string>& words) {
   std::string line;
@@ -54,6 +56,7 @@ int run_program(const std::vector<std::string>& arguments) {
   add_policy_verb(app, code);
   add_trace_verbs(app, code);
   add_demo_verb(app, code, command);
+  add_train_verb(app, code);
   app.add_subcommand("version", "Print the version")->callback([] {
     fmt::print("rubato {}\n", RUBATO_VERSION);
   });

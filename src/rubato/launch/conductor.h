@@ -42,7 +42,7 @@ struct ConductorOptions {
 
 /// What an onlooker may want to hear at once.
 struct ConductorEvents {
-  std::function<void(std::uint64_t step)> on_reached{};
+  std::function<void(std::uint64_t step)> on_step{};  // Whenever a higher one is known.
   std::function<void(const wire::Heartbeat& heartbeat)> on_progress{};
   std::function<void(const GenerationRecord& record)> on_generation{};
 };
@@ -99,6 +99,11 @@ class Conductor {
   void on_first_step(const wire::FirstStep& first);
   void on_finished(WorkerId worker, const wire::Finished& finished);
   void on_ended(const WorkerEnd& end);
+  void on_heartbeat(WorkerId worker, const wire::Heartbeat& heartbeat);
+  void keep_snapshot(WorkerId worker, const wire::SnapshotWritten& written,
+                     std::vector<Descriptor> descriptors);
+  void set_in_table(const wire::TableSet& entry);
+  void look_up(WorkerId worker, const std::string& key);
   void note_step(std::uint64_t step);
   void find_hung();
   void wind_down();

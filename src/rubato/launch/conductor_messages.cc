@@ -121,29 +121,13 @@ void Conductor::handle(WorkerId worker, const wire::FromWorker& message,
       carry_out(membership_.on_parked(worker, message.parked().generation()), "parked");
       break;
     case wire::FromWorker::kHeartbeat:
-      note_step(message.heartbeat().step());
-      if (message.heartbeat().steps() > 0) {
-        timeline_.loss = message.heartbeat().loss();
-      }
-      if (events_.on_progress && worker_at(0) == worker) {
-        events_.on_progress(message.heartbeat());
-      }
+      on_heartbeat(worker, message.heartbeat());
       break;
     case wire::FromWorker::kReached:
       note_step(message.reached().step());
-      if (events_.on_reached) {
-        events_.on_reached(message.reached().step());
-      }
       break;
     case wire::FromWorker::kSnapshotWritten:
-      if (!descriptors.empty()) {
-        const wire::SnapshotWritten& written = message.snapshot_written();
-        snapshots_.keep(SnapshotMemory{.worker = worker,
-                                       .slot = written.slot(),
-                                       .step = written.step(),
-                                       .bytes = written.bytes(),
-                                       .memory = std::move(descriptors.front())});
-      }
+      keep_snapshot(worker, message.snapshot_written(), std::move(descriptors));
       break;
     case wire::FromWorker::kFinished:
       on_finished(worker, message.finished());
@@ -151,43 +135,68 @@ void Conductor::handle(WorkerId worker, const wire::FromWorker& message,
     case wire::FromWorker::kRefused:
       fail(JobOutcome::Refused, kExitBadInput, message.refused().reason());
       break;
-    case wire::FromWorker::kTableSet: {
-      const std::string& key = message.table_set().key();
-      table_[key] = message.table_set().value();
-      wire::FromConductor answer;
-      answer.mutable_table_value()->set_key(key);
-      answer.mutable_table_value()->set_value(table_[key]);
-      for (const WorkerId waiting : table_waits_[key]) {
-        if (const auto found = seats_.find(waiting); found != seats_.end()) {
-          send(found->second, answer);
-        }
-      }
-      table_waits_.erase(key);
+    case wire::FromWorker::kTableSet:
+      set_in_table(message.table_set());
       break;
-    }
-    case wire::FromWorker::kTableGet: {
-      const std::string& key = message.table_get().key();
-      if (const auto found = table_.find(key); found != table_.end()) {
-        wire::FromConductor answer;
-        answer.mutable_table_value()->set_key(key);
-        answer.mutable_table_value()->set_value(found->second);
-        send(seats_.at(worker), answer);
-      } else {
-        table_waits_[key].insert(worker);
-      }
+    case wire::FromWorker::kTableGet:
+      look_up(worker, message.table_get().key());
       break;
-    }
     default:
       break;
+  }
+}
+
+void Conductor::on_heartbeat(WorkerId worker, const wire::Heartbeat& heartbeat) {
+  note_step(heartbeat.step());
+  if (heartbeat.steps() > 0) {
+    timeline_.loss = heartbeat.loss();
+  }
+  if (events_.on_progress && worker_at(0) == worker) {
+    events_.on_progress(heartbeat);
+  }
+}
+
+void Conductor::keep_snapshot(WorkerId worker, const wire::SnapshotWritten& written,
+                              std::vector<Descriptor> descriptors) {
+  if (!descriptors.empty()) {
+    snapshots_.keep(SnapshotMemory{.worker = worker,
+                                   .slot = written.slot(),
+                                   .step = written.step(),
+                                   .bytes = written.bytes(),
+                                   .memory = std::move(descriptors.front())});
+  }
+}
+
+void Conductor::set_in_table(const wire::TableSet& entry) {
+  table_[entry.key()] = entry.value();
+  for (const WorkerId waiting : std::exchange(table_waits_[entry.key()], {})) {
+    look_up(waiting, entry.key());
+  }
+}
+
+// Answers now, or when somebody has set the key.
+void Conductor::look_up(WorkerId worker, const std::string& key) {
+  const auto found = table_.find(key);
+  const auto seat = seats_.find(worker);
+  if (found == table_.end()) {
+    table_waits_[key].insert(worker);
+  } else if (seat != seats_.end()) {
+    wire::FromConductor answer;
+    answer.mutable_table_value()->set_key(key);
+    answer.mutable_table_value()->set_value(found->second);
+    send(seat->second, answer);
   }
 }
 
 void Conductor::note_step(std::uint64_t step) {
   if (step > highest_step_) {
     highest_step_ = step;
+    timeline_.steps = step;
     failures_ = 0;
+    if (events_.on_step) {
+      events_.on_step(step);
+    }
   }
-  timeline_.steps = highest_step_;
 }
 
 void Conductor::on_entered(WorkerId worker, const wire::Entered& entered) {

@@ -1,0 +1,42 @@
+// What a user has written down to happen to a job, carried out as the job gets there.
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rubato/base/result.h"
+#include "rubato/cli/resize_script.h"
+#include "rubato/launch/conductor.h"
+
+namespace rubato {
+
+/// The texts of --resize, --kill and --stop.
+struct TrainScriptTexts {
+  std::string resize{};
+  std::string kill{};
+  std::string stop{};
+};
+
+/// A script on its way.
+class TrainScript {
+ public:
+  [[nodiscard]] static Result<TrainScript> parse(const TrainScriptTexts& texts);
+
+  /// All steps at which something happens, rising.
+  [[nodiscard]] std::vector<std::uint64_t> steps() const;
+  /// Does what is due at a step, once.
+  void on_step(std::uint64_t step, Conductor& conductor);
+
+ private:
+  struct SignalOrder {
+    ScriptedFault fault{};
+    int signal = SIGKILL;
+  };
+
+  std::vector<ScriptedResize> resizes_{};
+  std::vector<SignalOrder> signals_{};
+};
+
+}  // namespace rubato

@@ -1,0 +1,221 @@
+#include "rubato/cli/train_verb.h"
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <unistd.h>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "rubato/cli/exit_code.h"
+#include "rubato/cli/train_report.h"
+#include "rubato/cli/train_script.h"
+#include "rubato/launch/conductor.h"
+#include "rubato/launch/local/local_launcher.h"
+#include "rubato/runtime/blas_check.h"
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What `rubato train` was asked for.
+struct TrainFlags {
+  int workers = 1;
+  TrainScriptTexts script{};
+  std::uint64_t seed = 1;
+  int parked = 2;
+  std::uint32_t snapshot_steps = 0;
+  std::string directory{};  // Of logs and snapshots.
+  std::vector<std::string> hosts{};
+  double patience_seconds = 1.5;
+  bool starts_cold = false;
+  bool prints_json = false;
+  bool shows_all = false;
+  std::vector<std::string> command{};
+};
+
+/// A directory that is gone with the object, unless it was the user's.
+class JobDirectory {
+ public:
+  [[nodiscard]] static Result<JobDirectory> open(const std::string& wanted) {
+    std::error_code failure;
+    JobDirectory made;
+    if (!wanted.empty()) {
+      fs::create_directories(wanted, failure);
+      made.path_ = wanted;
+    } else {
+      std::string pattern = (fs::temp_directory_path(failure) / "rubato-XXXXXX").string();
+      if (failure || ::mkdtemp(pattern.data()) == nullptr) {
+        return Error{.code = ErrorCode::Io,
+                     .message = fmt::format("cannot make the directory {}", pattern)};
+      }
+      made.path_ = pattern;
+      made.is_ours_ = true;
+    }
+    if (failure) {
+      return Error{.code = ErrorCode::Io,
+                   .message = fmt::format("cannot use {}: {}", wanted, failure.message())};
+    }
+    return made;
+  }
+
+  JobDirectory(JobDirectory&& other) noexcept
+      : path_(std::move(other.path_)), is_ours_(std::exchange(other.is_ours_, false)) {}
+  JobDirectory& operator=(JobDirectory&&) = delete;
+  JobDirectory(const JobDirectory&) = delete;
+  JobDirectory& operator=(const JobDirectory&) = delete;
+  ~JobDirectory() {
+    if (is_ours_) {
+      std::error_code ignored;
+      fs::remove_all(path_, ignored);
+    }
+  }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  JobDirectory() = default;
+
+  std::string path_{};
+  bool is_ours_ = false;
+};
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// What workers see: our own environment, and settings that make them fast.
+Environment worker_environment(std::vector<std::string>& remarks) {
+  Environment environment = inherited_environment();
+  const std::vector<std::string> lines = assignments(environment);
+  const std::vector<std::string_view> views(lines.begin(), lines.end());
+  const BlasSettings settings = blas_settings(text_of("/proc/cpuinfo"), views);
+  for (const WorkerVariable& variable : settings.variables) {
+    environment[variable.name] = variable.value;
+  }
+  remarks = settings.remarks;
+  return environment;
+}
+
+int fail(const Error& error) {
+  fmt::print(stderr, "rubato train: {}\n", error.message);
+  return exit_code(error.code);
+}
+
+void print_notes(LocalLauncher& launcher) {
+  for (const std::string& note : launcher.notes()) {
+    fmt::print(stderr, "rubato: {}\n", note);
+  }
+}
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// Turns the loop until the job is over; an interrupt ends it in good order.
+void conduct(Conductor& conductor, LocalLauncher& launcher) {
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+  std::signal(SIGTERM, [](int) { interrupted = 1; });
+  while (conductor.turn(std::chrono::seconds(1))) {
+    print_notes(launcher);
+    if (interrupted != 0) {
+      conductor.stop("interrupted");
+    }
+  }
+}
+
+int train(const TrainFlags& flags) {
+  auto script = TrainScript::parse(flags.script);
+  if (!script) {
+    return fail(script.error());
+  }
+  const auto directory = JobDirectory::open(flags.directory);
+  if (!directory) {
+    return fail(directory.error());
+  }
+  auto launcher =
+      LocalLauncher::open({.log_folder = directory->path(),
+                           .echo = flags.shows_all ? EchoChoice::All : EchoChoice::One,
+                           .echoed = WorkerId{1},
+                           .terminal = flags.prints_json ? STDERR_FILENO : STDOUT_FILENO,
+                           .starts_warm = !flags.starts_cold});
+  if (!launcher) {
+    return fail(launcher.error());
+  }
+  std::vector<std::string> remarks;
+  ConductorOptions options{.command = flags.command,
+                           .environment = worker_environment(remarks),
+                           .working_directory = fs::current_path().string(),
+                           .directory = directory->path(),
+                           .workers = flags.workers,
+                           .seed = flags.seed,
+                           .membership = {.parked_max = flags.parked},
+                           .patience = whole_micros(flags.patience_seconds * 1e6),
+                           .snapshot_steps = flags.snapshot_steps,
+                           .milestones = script->steps(),
+                           .hosts = flags.hosts};
+  Conductor* conducted = nullptr;
+  auto conductor =
+      Conductor::open(std::move(options), **launcher,
+                      {.on_step = [&](std::uint64_t step) { script->on_step(step, *conducted); }});
+  if (!conductor) {
+    return fail(conductor.error());
+  }
+  conducted = conductor->get();
+  conduct(**conductor, **launcher);
+  print_notes(**launcher);
+  const JobTimeline& timeline = (*conductor)->timeline();
+  if (flags.prints_json) {
+    fmt::print("{}", timeline_json(timeline));
+  } else {
+    fmt::print("\n{}", timeline_table(timeline));
+  }
+  if (!timeline.reason.empty()) {
+    fmt::print(stderr, "rubato train: {}\n", timeline.reason);
+  }
+  return timeline.exit_code;
+}
+
+}  // namespace
+
+void add_train_verb(CLI::App& app, int& code) {
+  CLI::App* verb = app.add_subcommand(
+      "train", "Train elastically on this machine: rubato train --workers 2 -- python3 train.py");
+  const auto flags = std::make_shared<TrainFlags>();
+  verb->add_option("--workers", flags->workers, "Workers to begin with")
+      ->check(CLI::Range(1, kScriptWorkersMax));
+  verb->add_option("--resize", flags->script.resize, "Such as \"at step 100: 4; at step 200: 2\"");
+  verb->add_option("--kill", flags->script.kill,
+                   "Kill workers by rank: \"worker 1 at step 150; worker 0 at step 180\"");
+  verb->add_option("--stop", flags->script.stop, "Freeze workers (SIGSTOP), written as for --kill");
+  verb->add_option("--seed", flags->seed, "Of the order of samples and all else that is drawn");
+  verb->add_option("--parked", flags->parked, "Workers kept warm after a shrink")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--snapshot-steps", flags->snapshot_steps, "Steps between snapshots; 0: none");
+  verb->add_option("--directory", flags->directory,
+                   "Of logs and snapshots; a job with snapshots there resumes from the newest");
+  verb->add_option("--hosts", flags->hosts,
+                   "Names of hosts to pretend that workers sit on in turn, to try what is between")
+      ->delimiter(',');
+  verb->add_option("--patience", flags->patience_seconds,
+                   "Seconds without a sign of life after which a worker is taken for hung")
+      ->check(CLI::PositiveNumber);
+  verb->add_flag("--cold", flags->starts_cold, "Start every worker from nothing");
+  verb->add_flag("--all-output", flags->shows_all,
+                 "Show what all workers print, not only the first");
+  verb->add_flag("--json", flags->prints_json, "Print the timeline as JSON");
+  verb->add_option("command", flags->command, "The training program and its arguments, after --")
+      ->required();
+  verb->callback([flags, &code] { code = train(*flags); });
+}
+
+}  // namespace rubato
