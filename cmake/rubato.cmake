@@ -186,6 +186,16 @@ function(rubato_embed_template folder)
   target_sources(rubato_${folder} PRIVATE "${embedded}")
 endfunction()
 
+# rubato_embed_zygote(<folder>): the program of warm interpreters becomes part of ours.
+function(rubato_embed_zygote folder)
+  set(file "${PROJECT_SOURCE_DIR}/src/rubato/${folder}/local/zygote_server.py")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+  file(READ "${file}" ZYGOTE_TEXT)
+  set(embedded "${PROJECT_BINARY_DIR}/zygote_text.cc")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/zygote_text.cc.in" "${embedded}" @ONLY)
+  target_sources(rubato_${folder} PRIVATE "${embedded}")
+endfunction()
+
 # rubato_template_test(): writes a policy with `rubato policy new`, compiles it with a registry that
 # has its line, and runs its test: what users get is what was tested. Likewise the example of
 # docs/new-policy.md.

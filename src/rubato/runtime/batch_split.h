@@ -10,20 +10,12 @@
 
 #include "rubato/base/result.h"
 #include "rubato/runtime/communicator.h"
+#include "rubato/wire/data_cursor.h"
 
 namespace rubato {
 
 /// How many shards a step has in deterministic mode, unless told otherwise.
 constexpr int kVirtualShards = 8;
-
-/// How far training has come: steps committed, and where the next one begins.
-struct DataCursor {
-  std::uint64_t step = 0;
-  std::uint64_t epoch = 0;
-  std::uint64_t position = 0;  // In the order of the epoch.
-
-  friend bool operator==(const DataCursor&, const DataCursor&) = default;
-};
 
 /// How an epoch is cut into batches. The batch may change from step to step.
 struct EpochCut {

@@ -2,16 +2,15 @@
 // sum to all ranks, with two barriers and no copy.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
 #include "rubato/runtime/arena.h"
 #include "rubato/runtime/communicator.h"
+#include "rubato/wire/meeting.h"
 
 namespace rubato {
-
-/// Bytes of the shared memory by which a group meets; all zero before anyone has mapped it.
-constexpr std::size_t kMeetingBytes = std::size_t{4} << 20U;
 
 /// What a rank needs to join a group on its host.
 struct ShmGroup {
@@ -20,6 +19,7 @@ struct ShmGroup {
   std::vector<std::shared_ptr<Arena>>
       arenas{};  // By rank. Shared: successive groups keep mappings.
   int cpus = 0;  // Spinning pays only if every rank has one.
+  std::size_t note_length = kNoteLength;
 };
 
 [[nodiscard]] Result<std::unique_ptr<Communicator>> join_shm_group(ShmGroup group);

@@ -1,0 +1,130 @@
+// Conducts one job on this machine: starts its workers, tells them who is a member, notices who dies
+// or hangs, and keeps their snapshots. The harness `rubato train` drives it, and so does the agent.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rubato/base/result.h"
+#include "rubato/launch/job_timeline.h"
+#include "rubato/launch/launcher.h"
+#include "rubato/launch/membership.h"
+#include "rubato/launch/snapshot_keeper.h"
+#include "rubato/wire/unix_channel.h"
+#include "rubato/wire/worker.pb.h"
+
+namespace rubato {
+
+/// What to run and how patient to be.
+struct ConductorOptions {
+  std::vector<std::string> command{};
+  Environment environment{};   // Of the workers, without what tells them of this conductor.
+  std::string working_directory{};
+  std::string directory{};     // For the socket and the snapshots; must exist.
+  int workers = 1;
+  std::uint64_t seed = 1;
+  MembershipOptions membership{};
+  Duration heartbeat = std::chrono::milliseconds(100);
+  Duration patience = std::chrono::milliseconds(1500);  // Without a heartbeat: the worker hangs.
+  int failures_max = 3;  // In a row, without a step between them.
+  std::uint32_t snapshot_steps = 0;
+  std::vector<std::uint64_t> milestones{};
+  std::vector<std::string> hosts{};  // Workers sit on these in turn; empty: all on one.
+};
+
+/// What an onlooker may want to hear at once.
+struct ConductorEvents {
+  std::function<void(std::uint64_t step)> on_reached{};
+  std::function<void(const wire::Heartbeat& heartbeat)> on_progress{};
+  std::function<void(const GenerationRecord& record)> on_generation{};
+};
+
+/// One job. Used from one thread, which turns its loop.
+class Conductor {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Conductor>> open(ConductorOptions options,
+                                                               Launcher& launcher,
+                                                               ConductorEvents events);
+
+  /// Waits for something to happen, at most so long, and deals with it. False: the job is over.
+  [[nodiscard]] bool turn(Duration wait);
+
+  void resize(int workers);
+  /// The worker at a rank of the present generation, if there is one.
+  [[nodiscard]] std::optional<WorkerId> worker_at(int rank) const;
+  [[nodiscard]] Status signal(WorkerId worker, int signal);
+  /// Ends all workers; the job has failed for this reason unless it is over already.
+  void stop(const std::string& reason);
+
+  [[nodiscard]] const JobTimeline& timeline() const { return timeline_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Seat {
+    std::string host{};
+    std::optional<UnixChannel> channel{};
+    Descriptor arena{};
+    Clock::time_point heard{};
+    std::set<WorkerId> met{};  // Whose arenas it has.
+    bool is_finished = false;
+    bool is_told_to_exit = false;
+    std::size_t record = 0;  // In the timeline.
+  };
+  struct Stranger {
+    UnixChannel channel;
+  };
+
+  Conductor(ConductorOptions options, Launcher& launcher, ConductorEvents events,
+            UnixListener listener);
+
+  [[nodiscard]] Duration now() const;
+  void carry_out(const MembershipCommands& commands, const std::string& cause);
+  void start(WorkerId worker);
+  void end(WorkerId worker, const std::string& reason);
+  void publish(const PublishGeneration& generation, const std::string& cause);
+  void send(Seat& seat, const wire::FromConductor& message, const std::vector<int>& lent = {});
+  void take_connections();
+  void hear_strangers();
+  void hear(WorkerId worker);
+  void handle(WorkerId worker, const wire::FromWorker& message, std::vector<Descriptor> descriptors);
+  void welcome(WorkerId worker, const wire::Hello& hello);
+  void on_entered(WorkerId worker, const wire::Entered& entered);
+  void on_first_step(const wire::FirstStep& first);
+  void on_finished(WorkerId worker, const wire::Finished& finished);
+  void on_ended(const WorkerEnd& end);
+  void note_step(std::uint64_t step);
+  void find_hung();
+  void wind_down();
+  void fail(JobOutcome outcome, int exit_code, std::string reason);
+  [[nodiscard]] GenerationRecord* record_of(std::uint64_t generation);
+
+  ConductorOptions options_;
+  Launcher& launcher_;
+  ConductorEvents events_;
+  UnixListener listener_;
+  Membership membership_;
+  SnapshotKeeper snapshots_;
+  std::uint64_t token_ = 0;
+  Clock::time_point began_;
+  Clock::time_point last_turn_;
+  Clock::time_point ordered_;  // When the last resize was asked for.
+
+  std::map<WorkerId, Seat> seats_;
+  std::vector<UnixChannel> strangers_;  // Connected, not introduced yet.
+  std::map<std::string, std::string> table_;
+  std::map<std::string, std::set<WorkerId>> table_waits_;
+  std::uint64_t highest_step_ = 0;
+  std::uint64_t failures_ = 0;           // Since the last committed step.
+  bool is_winding_down_ = false;
+  JobTimeline timeline_;
+};
+
+}  // namespace rubato

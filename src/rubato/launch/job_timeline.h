@@ -1,0 +1,56 @@
+// What happened to a job's membership: one record per generation, for people and for tests.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rubato/base/time.h"
+#include "rubato/launch/launcher.h"
+
+namespace rubato {
+
+/// One generation from its cause to its first step. Moments count from the start of the job.
+struct GenerationRecord {
+  std::uint64_t number = 0;
+  bool is_forced = false;
+  std::string cause{};              // `resize to 4`, `worker 3: killed by signal SIGKILL`.
+  std::vector<WorkerId> members{};  // In order of rank.
+  Duration ordered{};               // When its cause was known.
+  Duration published{};
+  Duration entered{};     // By the last member; zero: never.
+  Duration first_step{};  // Committed; zero: never.
+  Duration pause{};       // Longest time without training of a member that trained before.
+  std::uint64_t step = 0;            // Committed when it was entered.
+  std::uint64_t lost_steps = 0;      // Committed before and not in its state: must be zero.
+  std::int64_t received_bytes = 0;   // By the newcomer that was handed most.
+};
+
+/// A worker's end.
+struct WorkerRecord {
+  WorkerId worker{};
+  Duration started{};
+  Duration warm{};   // Zero: never.
+  Duration ended{};  // Zero: not yet.
+  std::string cause{};
+};
+
+/// How a job ended.
+enum class JobOutcome { Running, Finished, Failed, Requeue, Refused };
+
+/// Everything worth telling of a job that was conducted.
+struct JobTimeline {
+  JobOutcome outcome = JobOutcome::Running;
+  int exit_code = 0;
+  std::string reason{};  // Of a failure, for the user.
+  std::uint64_t seed = 0;
+  std::uint64_t steps = 0;
+  double loss = 0;
+  std::uint64_t parameter_hash = 0;
+  bool hashes_agree = true;  // All that finished had the same parameters.
+  Duration total{};
+  std::vector<GenerationRecord> generations{};
+  std::vector<WorkerRecord> workers{};
+};
+
+}  // namespace rubato

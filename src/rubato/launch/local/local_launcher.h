@@ -1,0 +1,94 @@
+// Workers as processes of this machine.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rubato/launch/launcher.h"
+#include "rubato/launch/local/cgroup.h"
+#include "rubato/launch/local/group_guard.h"
+#include "rubato/launch/local/rank_log.h"
+#include "rubato/launch/local/warm_pool.h"
+
+namespace rubato {
+
+/// Whose lines are shown on the terminal.
+enum class EchoChoice { None, One, All };
+
+struct LocalLaunchOptions {
+  std::string log_folder{};  // Holds worker-3.log and so on; empty: no files.
+  EchoChoice echo = EchoChoice::None;
+  WorkerId echoed{};                                // With One: whose lines, without a prefix.
+  int terminal = 1;                                 // Lent.
+  bool starts_warm = true;                          // Where that is possible.
+  std::vector<std::string> modules{"torch"};        // Of warm interpreters.
+  std::chrono::milliseconds warm_patience{60'000};  // After that a worker starts cold.
+  // How every worker is started; command, environment, directory and output come from elsewhere.
+  ProcessGroup group = ProcessGroup::Own;
+  std::vector<ResourceLimit> limits{};
+  std::optional<int> nice{};
+  std::optional<int> session_nice{};
+  CgroupLimits cgroup{};
+};
+
+/// Starts workers warm if it can, cold if not; keeps what they say; knows why they ended. When this
+/// object goes, or the process is killed, all of them end.
+class LocalLauncher final : public Launcher {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<LocalLauncher>> open(LocalLaunchOptions options);
+
+  [[nodiscard]] int descriptor() const override { return watch_.descriptor(); }
+  [[nodiscard]] Status start(const WorkerStart& start) override;
+  [[nodiscard]] Status signal(WorkerId worker, int signal) override;
+  [[nodiscard]] std::vector<WorkerEnd> ended() override;
+
+  /// Things that did not go as they should but stop nobody, each said once; since the last call.
+  [[nodiscard]] std::vector<std::string> notes();
+  /// The process of a worker; nothing while it waits for its start.
+  [[nodiscard]] std::optional<pid_t> pid(WorkerId worker) const;
+  /// True for a worker that was forked by a warm interpreter.
+  [[nodiscard]] bool is_warm(WorkerId worker) const;
+
+ private:
+  struct Worker {
+    WorkerStart start{};
+    RankLog log;
+    std::optional<WorkerCgroup> cgroup{};
+    std::optional<Process> process{};  // Of one that started cold.
+    bool is_warm = false;              // Started by the pool.
+    std::vector<int> signals_sent{};
+    int oom_kills_before = 0;
+  };
+
+  LocalLauncher(LocalLaunchOptions options, Watch watch, std::optional<GroupGuard> guard);
+
+  [[nodiscard]] ProcessSpec process_spec(const Worker& worker) const;
+  [[nodiscard]] bool start_warm(Worker& worker);
+  [[nodiscard]] Status start_cold(Worker& worker);
+  void give_cgroup(Worker& worker);
+  void send(Worker& worker, int signal);
+  [[nodiscard]] LineEcho* echo_of(WorkerId worker);
+  void hear_warm(std::vector<WorkerEnd>& ends);
+  void drain_logs();
+  void end(WorkerId id, ExitStatus status, std::string lost, std::vector<WorkerEnd>& ends);
+  void set_alarm();
+  void note(std::string text);
+
+  LocalLaunchOptions options_;
+  Watch watch_;
+  std::optional<GroupGuard> guard_;
+  IsolationSupport isolation_;
+  LineEcho terminal_;
+  bool is_terminal_watched_ = false;
+  std::map<WorkerId, Worker> workers_{};
+  WarmPool pool_;  // After what its workers use: they end first.
+  std::vector<std::string> notes_{};
+  std::set<std::string> noted_{};
+};
+
+}  // namespace rubato

@@ -1,0 +1,485 @@
+#include "rubato/runtime/elastic_worker.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "rubato/runtime/content_hash.h"
+#include "rubato/runtime/handover.h"
+#include "rubato/runtime/shm_communicator.h"
+
+namespace rubato {
+namespace {
+
+// The part of the state that all need before the rest.
+struct StateHead {
+  DataCursor cursor{};
+  std::uint64_t batch = 0;
+  std::uint64_t rest_bytes = 0;
+};
+
+std::span<std::byte> bytes_of(StateHead& head) {
+  return std::as_writable_bytes(std::span(&head, 1));
+}
+
+std::span<std::byte> bytes_of(std::string& text) {
+  return std::as_writable_bytes(std::span(text.data(), text.size()));
+}
+
+double seconds_since(std::chrono::steady_clock::time_point moment) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - moment).count();
+}
+
+Error disagreement(std::uint64_t step) {
+  return Error{.code = ErrorCode::BadInput,
+               .message = fmt::format("the parameters of the workers differ after step {}: the "
+                                      "program does not apply the same update everywhere",
+                                      step)};
+}
+
+}  // namespace
+
+ElasticWorker::ElasticWorker(WorkerSetup setup, std::shared_ptr<Arena> arena, TrainingState& state)
+    : setup_(std::move(setup)), arena_(std::move(arena)), state_(state) {}
+
+ElasticWorker::~ElasticWorker() {
+  inbox_.end(InboxEnd::Exit);
+}
+
+Result<std::unique_ptr<ElasticWorker>> ElasticWorker::join(WorkerSetup setup,
+                                                           TrainingState& state) {
+  if (Status status = check_cut(setup.cut); !status) {
+    return status.error();
+  }
+  auto arena = Arena::create(setup.layout);
+  if (!arena) {
+    return arena.error();
+  }
+  std::unique_ptr<ElasticWorker> worker(new ElasticWorker(  // NOLINT: the constructor is private
+      std::move(setup), std::make_shared<Arena>(std::move(*arena)), state));
+  ElasticWorker& self = *worker;
+  const WorkerAddress& address = self.setup_.address;
+  if (address.socket.empty()) {
+    return worker;
+  }
+  auto link = ConductorLink::open({.socket = address.socket,
+                                   .worker = address.worker,
+                                   .token = address.token,
+                                   .host = address.host,
+                                   .arena = self.arena_->descriptor(),
+                                   .parameter_bytes = self.setup_.layout.parameter_bytes,
+                                   .floats = self.setup_.layout.floats},
+                                  self.inbox_, self.pulse_);
+  if (!link) {
+    return link.error();
+  }
+  self.link_ = std::move(*link);
+  self.seed_ = self.link_->welcome().seed();
+  self.builder_ = std::make_unique<GroupBuilder>(
+      BuilderSetup{.worker = address.worker,
+                   .arena = self.arena_,
+                   .join_remote = self.setup_.join_remote,
+                   .cpus = static_cast<int>(std::thread::hardware_concurrency()),
+                   .on_failure = [&self](std::uint64_t generation, const std::string& cause) {
+                     self.say_broken(generation, cause, true);
+                   }},
+      self.inbox_, *self.link_);
+  return worker;
+}
+
+void ElasticWorker::warm() {
+  if (link_ != nullptr) {
+    wire::FromWorker message;
+    message.mutable_warm();
+    link_->send(message);
+  }
+}
+
+void ElasticWorker::refuse(const std::string& reason) {
+  if (link_ != nullptr) {
+    wire::FromWorker message;
+    message.mutable_refused()->set_reason(reason);
+    link_->send(message);
+  }
+}
+
+void ElasticWorker::say_broken(std::uint64_t generation, const std::string& cause,
+                               bool is_entering) {
+  wire::FromWorker message;
+  message.mutable_broken()->set_generation(generation);
+  message.mutable_broken()->set_cause(cause);
+  message.mutable_broken()->set_is_entering(is_entering);
+  link_->send(message);
+}
+
+Result<StepTask> ElasticWorker::begin() {
+  if (link_ != nullptr && inbox_.ended() == InboxEnd::ConductorLost) {
+    return Error{.code = ErrorCode::Io, .message = "the conductor of this job is gone"};
+  }
+  if (group_ == nullptr) {
+    if (link_ == nullptr) {
+      if (Status alone = train_alone(); !alone) {
+        return alone.error();
+      }
+    } else {
+      const auto entered = enter();
+      if (!entered) {
+        return entered.error();
+      }
+      if (!*entered) {
+        return StepTask{.kind = StepKind::Leave};
+      }
+    }
+  }
+  const StepRange range = step_range(cursor_, setup_.cut);
+  split_.split(range, {.ranks = group_->size(), .shards = setup_.shards});
+  step_began_ = Clock::now();
+  const std::size_t first = split_.first_shard(rank_);
+  return StepTask{.generation = generation_,
+                  .rank = rank_,
+                  .size = group_->size(),
+                  .cursor = cursor_,
+                  .samples = range.samples(),
+                  .shards = split_.shards().subspan(first, split_.shard_count(rank_)),
+                  .first_shard = first};
+}
+
+Status ElasticWorker::train_alone() {
+  const Descriptor meeting(::memfd_create("rubato-meeting", MFD_CLOEXEC));
+  if (!meeting.is_open() || ::ftruncate(meeting.get(), kMeetingBytes) != 0) {
+    return Error{.code = ErrorCode::Io, .message = "no memory for a group of one"};
+  }
+  auto group = join_shm_group({.meeting = meeting.get(), .arenas = {arena_}, .cpus = 1});
+  if (!group) {
+    return group.error();
+  }
+  group_ = std::move(*group);
+  has_state_ = true;
+  return ok_status();
+}
+
+Result<ReduceVerdict> ElasticWorker::reduce(const LocalStep& local) {
+  times_ = {.compute_seconds = seconds_since(step_began_) - local.data_seconds,
+            .data_seconds = local.data_seconds};
+  const auto reduce_began = Clock::now();
+  std::uint64_t samples = 0;
+  for (std::size_t i = 0; i < split_.shard_count(rank_); ++i) {
+    samples += split_.shards()[split_.first_shard(rank_) + i].samples();
+  }
+  const bool is_checked =
+      setup_.check_every > 0 && cursor_.step % static_cast<std::uint64_t>(setup_.check_every) == 0;
+  std::array<double, kNoteLength> note{};
+  note[kVote] = static_cast<double>(link_ == nullptr ? 0 : inbox_.votable());
+  note[kStep] = static_cast<double>(cursor_.step);
+  note[kLoss] = samples == 0 ? 0 : local.loss * static_cast<double>(samples);
+  note[kBatch] = static_cast<double>(rank_ == 0 ? std::exchange(proposed_batch_, 0) : 0);
+  note[kSeconds] = times_.compute_seconds;
+  // Doubles hold 53 bits exactly.
+  note[kHash] = is_checked ? static_cast<double>(parameter_hash() >> 11U) : 0;
+  const Status reduced = group_->reduce({.places = split_.places(),
+                                         .weights = split_.weights(),
+                                         .floats = setup_.layout.floats,
+                                         .wants_squares = setup_.measures_noise,
+                                         .note = note},
+                                        report_);
+  times_.reduce_seconds = seconds_since(reduce_began);
+  if (!reduced) {
+    give_up_group(reduced.error().message);
+    return ReduceVerdict::Redo;
+  }
+  if (Status same = check_parameters(); !same) {
+    return same.error();
+  }
+  read_notes();
+  return ReduceVerdict::Apply;
+}
+
+// The group broke under us: some may have committed the step. Only a generation that was forced for
+// that reason has all of them; one that was planned before may not.
+void ElasticWorker::give_up_group(const std::string& cause) {
+  if (link_ != nullptr && !inbox_.has_forced_beyond(generation_) && !inbox_.ended()) {
+    say_broken(generation_, cause, false);
+  }
+  broken_ = generation_;
+  group_.reset();
+  inbox_.leave();
+}
+
+bool ElasticWorker::all_vote_for(std::uint64_t generation) const {
+  for (std::size_t at = kVote; at < report_.notes.size(); at += kNoteLength) {
+    if (report_.notes[at] != static_cast<double>(generation)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// The parameters of all ranks must be the same before a step, bit by bit.
+Status ElasticWorker::check_parameters() const {
+  for (std::size_t at = 0; at < report_.notes.size(); at += kNoteLength) {
+    const bool same_step = report_.notes[at + kStep] == report_.notes[kStep];
+    RUBATO_CHECK(same_step);
+    if (report_.notes[at + kHash] != report_.notes[kHash]) {
+      return disagreement(cursor_.step);
+    }
+  }
+  return ok_status();
+}
+
+void ElasticWorker::read_notes() {
+  double loss = 0;
+  for (std::size_t at = 0; at < report_.notes.size(); at += kNoteLength) {
+    loss += report_.notes[at + kLoss];
+  }
+  const StepRange range = step_range(cursor_, setup_.cut);
+  mean_loss_ = loss / static_cast<double>(range.samples());
+  const auto vote = static_cast<std::uint64_t>(report_.notes[kVote]);
+  is_switching_ = vote > generation_ && all_vote_for(vote);
+}
+
+Status ElasticWorker::commit() {
+  const StepRange range = step_range(cursor_, setup_.cut);
+  cursor_ = advance(cursor_, setup_.cut);
+  if (const auto batch = static_cast<std::uint64_t>(report_.notes[kBatch]); batch > 0) {
+    setup_.cut.batch = batch;
+  }
+  last_commit_ = Clock::now();
+  pulse_.stand_at(cursor_.step, static_cast<std::uint32_t>(cursor_.epoch), setup_.cut.batch);
+  pulse_.count_step(times_, range.samples(), mean_loss_);
+  if (link_ == nullptr) {
+    return ok_status();
+  }
+  if (std::exchange(is_first_step_, false)) {
+    wire::FromWorker message;
+    message.mutable_first_step()->set_generation(generation_);
+    message.mutable_first_step()->set_step(cursor_.step);
+    link_->send(message);
+  }
+  const auto& milestones = link_->welcome().milestones();
+  if (rank_ == 0 && std::binary_search(milestones.begin(), milestones.end(), cursor_.step)) {
+    wire::FromWorker message;
+    message.mutable_reached()->set_step(cursor_.step);
+    link_->send(message);
+  }
+  const auto every = link_->welcome().snapshot_steps();
+  const bool is_due = every > 0 && cursor_.step % every == 0;
+  if (rank_ == 0 && (link_->take_snapshot_request() || is_due)) {
+    if (Status written = write_snapshot(); !written) {
+      return written;
+    }
+  }
+  if (std::exchange(is_switching_, false)) {
+    group_.reset();
+    inbox_.leave();
+  }
+  return ok_status();
+}
+
+// Enters the newest generation, however many fail on the way. False: leave for good.
+Result<bool> ElasticWorker::enter() {
+  while (true) {
+    const auto next = inbox_.wait(generation_, broken_);
+    if (const auto* end = std::get_if<InboxEnd>(&next)) {
+      if (*end == InboxEnd::Exit) {
+        return false;
+      }
+      return Error{.code = ErrorCode::Io, .message = "the conductor of this job is gone"};
+    }
+    const auto& built = std::get<BuiltGroup>(next);
+    generation_ = built.number;
+    if (built.communicator == nullptr) {
+      wire::FromWorker message;
+      message.mutable_parked()->set_generation(built.number);
+      message.mutable_parked()->set_step(cursor_.step);
+      link_->send(message);
+      continue;
+    }
+    if (!inbox_.begin_entering(built)) {
+      continue;
+    }
+    if (Status entered = try_entering(built); !entered) {
+      if (entered.error().code != ErrorCode::Io) {
+        return entered.error();
+      }
+      if (!inbox_.has_newer_than(built.number)) {
+        say_broken(built.number, entered.error().message, true);
+      }
+      inbox_.leave();
+      continue;
+    }
+    return true;
+  }
+}
+
+Status ElasticWorker::try_entering(const BuiltGroup& built) {
+  if (Status agreed = agree(*built.communicator, built); !agreed) {
+    return agreed.error();
+  }
+  if (!inbox_.begin_training(built)) {
+    return Error{.code = ErrorCode::Io, .message = "a newer generation was forced"};
+  }
+  group_ = built.communicator;
+  rank_ = group_->rank();
+  is_first_step_ = true;
+  pulse_.stand_at(cursor_.step, static_cast<std::uint32_t>(cursor_.epoch), setup_.cut.batch);
+  wire::FromWorker message;
+  wire::Entered& entered = *message.mutable_entered();
+  entered.set_generation(built.number);
+  entered.set_step(cursor_.step);
+  const bool has_trained = last_commit_ != Clock::time_point{};
+  entered.set_pause_us(
+      has_trained ? static_cast<std::int64_t>(seconds_since(last_commit_) * 1e6) : 0);
+  entered.set_received_bytes(std::exchange(received_bytes_, 0));
+  entered.set_is_source(std::exchange(was_source_, false));
+  link_->send(message);
+  return ok_status();
+}
+
+Status ElasticWorker::agree(Communicator& group, const BuiltGroup& built) {
+  std::array<double, kNoteLength> note{};
+  note[kHasState] = has_state_ ? 1 : 0;
+  note[kStep] = static_cast<double>(cursor_.step);
+  ReduceReport report;
+  if (Status met = group.reduce({.note = note}, report); !met) {
+    return met;
+  }
+  const Handover handover = handover_among(
+      report.notes, built.snapshot_bytes > 0 ? std::optional(built.snapshot_step) : std::nullopt);
+  if (handover.is_fresh && group.rank() == 0) {
+    if (Status resumed = resume(built); !resumed) {
+      return resumed;
+    }
+  }
+  return handover.is_needed ? hand_over(group, handover) : ok_status();
+}
+
+Status ElasticWorker::hand_over(Communicator& group, const Handover& handover) {
+  const int source = handover.source;
+  const bool gives = group.rank() == source;
+  StateHead head{.cursor = cursor_, .batch = setup_.cut.batch};
+  std::string rest;
+  if (gives) {
+    auto saved = state_.save();
+    if (!saved) {
+      return saved.error();
+    }
+    rest = std::move(*saved);
+    head.rest_bytes = rest.size();
+  }
+  if (Status status = group.broadcast(bytes_of(head), source); !status) {
+    return status;
+  }
+  const bool is_behind = !gives && (!has_state_ || cursor_ != head.cursor);
+  rest.resize(head.rest_bytes);
+  // Someone's own state is valid but older. It is not overwritten before all of the newer one is
+  // here: the source may be killed half-way.
+  const std::span<std::byte> parameters = arena_->parameters();
+  std::string aside;
+  if (handover.is_careful) {
+    aside.resize(parameters.size());
+    std::ranges::copy(parameters, bytes_of(aside).begin());
+  }
+  const std::span<std::byte> target = handover.is_careful ? bytes_of(aside) : parameters;
+  if (Status status = group.broadcast(target, source); !status) {
+    return status;
+  }
+  if (Status status = group.broadcast(bytes_of(rest), source); !status) {
+    return status;
+  }
+  was_source_ = gives;
+  if (!is_behind) {
+    return ok_status();
+  }
+  if (handover.is_careful) {
+    std::ranges::copy(target, parameters.begin());
+  }
+  if (Status loaded = state_.load(rest); !loaded) {
+    return loaded;
+  }
+  cursor_ = head.cursor;
+  setup_.cut.batch = head.batch;
+  has_state_ = true;
+  received_bytes_ = static_cast<std::int64_t>(arena_->parameters().size() + rest.size());
+  return ok_status();
+}
+
+// Nobody has trained: begins from a snapshot, or from what the program has set up.
+Status ElasticWorker::resume(const BuiltGroup& built) {
+  if (built.snapshot_bytes > 0) {
+    auto state = read_snapshot(built.snapshot->get(), built.snapshot_bytes, *arena_);
+    if (!state) {
+      return state.error();
+    }
+    if (Status loaded = state_.load(state->rest); !loaded) {
+      return loaded;
+    }
+    cursor_ = state->cursor;
+    setup_.cut.batch = state->batch;
+  }
+  has_state_ = true;
+  return ok_status();
+}
+
+Status ElasticWorker::write_snapshot() {
+  auto rest = state_.save();
+  if (!rest) {
+    return rest.error();
+  }
+  for (const std::uint32_t slot : link_->take_free_snapshots()) {
+    snapshots_.release(slot);
+  }
+  const auto written = snapshots_.write(
+      {.cursor = cursor_, .batch = setup_.cut.batch, .rest = std::move(*rest)}, *arena_);
+  if (!written) {
+    return written.error();
+  }
+  wire::FromWorker message;
+  message.mutable_snapshot_written()->set_slot(written->slot);
+  message.mutable_snapshot_written()->set_step(cursor_.step);
+  message.mutable_snapshot_written()->set_bytes(written->bytes);
+  link_->send(message, {written->memory});
+  return ok_status();
+}
+
+Status ElasticWorker::finish() {
+  if (link_ == nullptr) {
+    return ok_status();
+  }
+  if (rank_ == 0) {
+    if (Status written = write_snapshot(); !written) {
+      return written;
+    }
+  }
+  // A worker that missed the last commit is handed it here, so that all go on with the same result.
+  while (true) {
+    if (group_ == nullptr) {
+      const auto entered = enter();
+      if (!entered) {
+        return entered.error();
+      }
+      if (!*entered) {
+        return ok_status();
+      }
+    }
+    if (group_->reduce({}, report_)) {
+      break;
+    }
+    give_up_group("while finishing");
+  }
+  wire::FromWorker message;
+  message.mutable_finished()->set_step(cursor_.step);
+  message.mutable_finished()->set_parameter_hash(parameter_hash());
+  message.mutable_finished()->set_loss(mean_loss_);
+  link_->send(message);
+  return ok_status();
+}
+
+std::uint64_t ElasticWorker::parameter_hash() const { return content_hash(arena_->parameters()); }
+
+}  // namespace rubato

@@ -1,0 +1,33 @@
+#include "rubato/runtime/handover.h"
+
+#include "rubato/runtime/communicator.h"
+
+namespace rubato {
+
+Handover handover_among(std::span<const double> notes, std::optional<std::uint64_t> snapshot_step) {
+  Handover handover{.is_fresh = true};
+  double highest = -1;
+  for (std::size_t at = 0; at < notes.size(); at += kNoteLength) {
+    if (notes[at + kHasState] != 0 && notes[at + kStep] > highest) {
+      highest = notes[at + kStep];
+      handover.source = static_cast<int>(at / kNoteLength);
+      handover.is_fresh = false;
+    }
+  }
+  if (snapshot_step && static_cast<double>(*snapshot_step) > highest) {
+    highest = static_cast<double>(*snapshot_step);
+    handover = {.is_fresh = true};
+  }
+  for (std::size_t at = 0; at < notes.size(); at += kNoteLength) {
+    const int rank = static_cast<int>(at / kNoteLength);
+    const bool has_state = notes[at + kHasState] != 0;
+    const bool is_behind = !has_state || notes[at + kStep] < highest;
+    if (rank != handover.source) {
+      handover.is_needed = handover.is_needed || is_behind;
+      handover.is_careful = handover.is_careful || (has_state && is_behind);
+    }
+  }
+  return handover;
+}
+
+}  // namespace rubato

@@ -1,0 +1,36 @@
+// What ranks tell each other beside their gradients, and who hands its state to whom when they enter
+// a generation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace rubato {
+
+/// Places in a rank's note.
+enum WorkerNote : std::size_t {
+  kVote,           // In a step: the generation it could switch to.
+  kHasState = kVote,  // On entering: 1 if it has trained.
+  kStep,
+  kLoss,     // Of its samples, summed.
+  kBatch,    // What rank 0 proposes for the steps to come; 0: no change.
+  kSeconds,  // That it computed.
+  kHash,     // Of its parameters, if they are compared now.
+};
+
+/// Who gives.
+struct Handover {
+  int source = 0;
+  bool is_needed = false;
+  bool is_fresh = false;    // Rank 0 must make the state first: from the snapshot, or anew.
+  bool is_careful = false;  // Someone who is behind has a state to lose.
+};
+
+/// The highest step wins: a survivor may have committed a step that another one has not. The
+/// snapshot counts only where nobody has come as far.
+[[nodiscard]] Handover handover_among(std::span<const double> notes,
+                                      std::optional<std::uint64_t> snapshot_step);
+
+}  // namespace rubato
