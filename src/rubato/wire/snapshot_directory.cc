@@ -14,8 +14,8 @@
 #include <fmt/format.h>
 
 #include "rubato/base/check.h"
-#include "rubato/wire/snapshot_file.h"
 #include "rubato/wire/descriptor.h"
+#include "rubato/wire/snapshot_file.h"
 
 namespace rubato {
 namespace {
