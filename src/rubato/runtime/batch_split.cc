@@ -73,11 +73,8 @@ void StepSplit::apportion(std::uint64_t total, std::size_t parts, std::span<cons
     return a.part != b.part ? a.part > b.part : a.index < b.index;
   });
   for (std::size_t i = 0; left > 0; i = (i + 1) % parts) {
-    const std::size_t next = remainders_[i].index;
-    if (speeds[next] > 0) {
-      ++parts_[next];
-      --left;
-    }
+    ++parts_[remainders_[i].index];
+    --left;
   }
 }
 

@@ -106,6 +106,10 @@ TEST(DataCursor, EndsAnEpochWithAShortBatchOrWithoutIt) {
   EXPECT_EQ(advance(late, keeps), (DataCursor{.step = 3, .epoch = 1, .position = 0}));
   EXPECT_EQ(step_range(late, drops), (StepRange{.epoch = 1, .begin = 0, .end = 4}));
   EXPECT_EQ(advance(late, drops), (DataCursor{.step = 3, .epoch = 1, .position = 4}));
+  const DataCursor one_short{.step = 2, .epoch = 0, .position = 7};
+  EXPECT_EQ(step_range(one_short, drops), (StepRange{.epoch = 1, .begin = 0, .end = 4}));
+  const DataCursor just_enough{.step = 2, .epoch = 0, .position = 6};
+  EXPECT_EQ(step_range(just_enough, drops), (StepRange{.epoch = 0, .begin = 6, .end = 10}));
 }
 
 TEST(DataCursor, UsesAWholeEpochInOneStepIfTheBatchIsLarger) {
@@ -159,6 +163,7 @@ RC_GTEST_PROP(StepSplit, SharesEverySampleOnceAndWeighsThem, (std::uint64_t seed
     for (std::size_t i = 0; sum > 0 && i < speeds.size(); ++i) {
       const double exact = static_cast<double>(samples) * speeds[i] / sum;
       RC_ASSERT(std::abs(static_cast<double>(split.shards()[i].samples()) - exact) < 1 + 1e-6);
+      RC_ASSERT(speeds[i] > 0 || split.shards()[i].samples() == 0);
     }
   }
 }

@@ -1,6 +1,6 @@
-// Which environment variables workers need so that matrix products are fast: OpenBLAS before 0.3.22
-// takes processors that are newer than itself for a Prescott of 2004, and is four times slower for
-// it; and threads that nobody counted are started by every worker on every core.
+// Which environment variables workers need so that matrix products are fast. OpenBLAS 0.3.21 takes
+// processors that are newer than itself for a Prescott of 2004, and is four times slower for it;
+// and threads that nobody counted are started by every worker on every core.
 #pragma once
 
 #include <span>
@@ -25,8 +25,8 @@ struct BlasSettings {
 };
 
 /// The name OpenBLAS has for the best kernels that every processor in the text of /proc/cpuinfo can
-/// run; empty if it should choose itself. Kernels for instructions of after 2017 are not chosen:
-/// versions that need our help do not all have them.
+/// run; empty if it should choose itself. Kernels for instructions newer than AVX-512 are not
+/// chosen: an old OpenBLAS may not have them.
 [[nodiscard]] std::string_view openblas_core_type(std::string_view cpuinfo);
 
 /// Settings for workers that may use so many threads each. `environment` is what workers inherit,

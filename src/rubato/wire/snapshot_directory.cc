@@ -109,15 +109,29 @@ Status write_and_sync(const std::string& path, std::span<const std::byte> bytes)
   return written;
 }
 
+// Makes a directory and those above it, so that they survive a power failure.
+Status make_directory(const std::filesystem::path& path) {
+  std::error_code failure;
+  if (path.empty() || std::filesystem::is_directory(path, failure)) {
+    return ok_status();
+  }
+  auto above = make_directory(path.parent_path());
+  if (!above) {
+    return above;
+  }
+  if (::mkdir(path.c_str(), S_IRWXU | S_IRGRP | S_IXGRP) != 0 && errno != EEXIST) {
+    return file_error("make directory", path.string());
+  }
+  return sync_directory(path.has_parent_path() ? path.parent_path().string() : ".");
+}
+
 }  // namespace
 
 Result<SnapshotDirectory> SnapshotDirectory::open(std::string path, std::size_t keep) {
   RUBATO_CHECK(keep >= 1);
-  std::error_code failure;
-  std::filesystem::create_directories(path, failure);
-  if (failure) {
-    return Error{.code = ErrorCode::Io,
-                 .message = fmt::format("cannot make directory '{}': {}", path, failure.message())};
+  const auto made = make_directory(path);
+  if (!made) {
+    return made.error();
   }
   SnapshotDirectory directory(std::move(path), keep);
   const auto scanned = directory.scan();
@@ -164,8 +178,9 @@ Result<StoredSnapshot> SnapshotDirectory::read(StoredFile& file) const {
   return stored;
 }
 
-Status SnapshotDirectory::write_durably(const std::string& name,
-                                        std::span<const std::byte> bytes) const {
+// Writes a file that appears under its name only when it is whole.
+Status SnapshotDirectory::write_whole(const std::string& name,
+                                      std::span<const std::byte> bytes) const {
   const std::string unfinished = path_of(name + std::string(kUnfinished));
   auto written = write_and_sync(unfinished, bytes);
   if (written && ::rename(unfinished.c_str(), path_of(name).c_str()) != 0) {
@@ -173,9 +188,8 @@ Status SnapshotDirectory::write_durably(const std::string& name,
   }
   if (!written) {
     ::unlink(unfinished.c_str());
-    return written;
   }
-  return sync_directory(path_);
+  return written;
 }
 
 Result<std::string> SnapshotDirectory::write(std::span<const std::byte> snapshot) {
@@ -187,11 +201,14 @@ Result<std::string> SnapshotDirectory::write(std::span<const std::byte> snapshot
   const std::uint64_t number = files_.empty() ? 1 : files_.back().number + 1;
   const std::string name =
       fmt::format("{}{:06}{}{}", kPrefix, number, kInfix, decoded->cursor.step);
-  const auto written = write_durably(name, snapshot);
+  auto written = write_whole(name, snapshot);
+  if (written) {
+    files_.push_back({.number = number, .name = name, .health = Health::Good});
+    written = sync_directory(path_);
+  }
   if (!written) {
     return written.error();
   }
-  files_.push_back({.number = number, .name = name, .health = Health::Good});
   remove_oldest();
   return path_of(name);
 }

@@ -59,8 +59,7 @@ class SnapshotDirectory {
   [[nodiscard]] Status scan();
   [[nodiscard]] std::string path_of(const std::string& name) const;
   [[nodiscard]] Result<StoredSnapshot> read(StoredFile& file) const;
-  [[nodiscard]] Status write_durably(const std::string& name,
-                                     std::span<const std::byte> bytes) const;
+  [[nodiscard]] Status write_whole(const std::string& name, std::span<const std::byte> bytes) const;
   void remove_oldest();
 
   std::string path_;

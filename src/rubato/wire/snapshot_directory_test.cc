@@ -215,6 +215,13 @@ TEST_F(SnapshotDirectoryTest, LeavesOtherFilesAlone) {
                                             "snapshot-000009-step-9.txt", "snapshot-of-last-year"));
 }
 
+TEST_F(SnapshotDirectoryTest, IsMadeWithAllAboveIt) {
+  auto directory = SnapshotDirectory::open(root_ + "/a/b/c/", 1);
+
+  ASSERT_TRUE(directory.ok());
+  EXPECT_TRUE(directory->write(snapshot_at(1)).ok());
+}
+
 TEST_F(SnapshotDirectoryTest, SaysThatItCannotBeMade) {
   std::ofstream(root_ + "/job") << "a file";
 

@@ -1,7 +1,6 @@
 #include "rubato/wire/snapshot_file.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <string_view>
 
@@ -47,8 +46,9 @@ Error not_whole(std::size_t found, std::uint64_t expected) {
 
 // Checks the part that says how large the rest is, and returns the number of sections.
 Result<std::size_t> checked_head(std::span<const std::byte> bytes) {
-  const std::size_t magic_bytes = std::min(bytes.size(), kMagic.size());
-  if (std::memcmp(bytes.data(), kMagic.data(), magic_bytes) != 0) {
+  const auto begin = bytes.first(std::min(bytes.size(), kMagic.size()));
+  const auto is_same = [](std::byte found, char wanted) { return found == std::byte(wanted); };
+  if (!std::equal(begin.begin(), begin.end(), kMagic.begin(), is_same)) {
     return bad_input("not a snapshot: it does not begin with RUBATOSN");
   }
   if (bytes.size() < kSizesAt) {
