@@ -158,6 +158,18 @@ function(rubato_binary name source)
   endif()
 endfunction()
 
+# rubato_programs(LINK <target>...): training programs that tests run, one per file of
+# tests/programs.
+function(rubato_programs)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "LINK")
+  file(GLOB programs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/programs/*.cc")
+  foreach(program IN LISTS programs)
+    cmake_path(GET program STEM name)
+    add_executable(${name} ${program})
+    target_link_libraries(${name} PRIVATE ${arg_LINK} rubato_warnings)
+  endforeach()
+endfunction()
+
 # rubato_scenarios(LINK <target>...): the tests that cross folders. They find the command-line
 # program in the environment variable RUBATO_BINARY.
 function(rubato_scenarios)

@@ -122,6 +122,7 @@ void Conductor::start(WorkerId worker) {
                                           .environment = std::move(environment),
                                           .directory = options_.working_directory});
   if (!started) {
+    seats_.erase(worker);
     fail(JobOutcome::Failed, kExitBadInput, started.error().message);
   }
 }

@@ -282,6 +282,7 @@ void Conductor::on_ended(const WorkerEnd& ended) {
       return;
     }
   }
+  ordered_ = Clock::now();
   carry_out(membership_.on_lost(ended.worker),
             fmt::format("worker {}: {}", ended.worker.value, cause));
 }

@@ -293,6 +293,7 @@ Result<bool> ElasticWorker::enter() {
     const auto& built = std::get<BuiltGroup>(next);
     generation_ = built.number;
     if (built.communicator == nullptr) {
+      last_commit_ = {};  // Not to train is no pause for one who is not meant to.
       wire::FromWorker message;
       message.mutable_parked()->set_generation(built.number);
       message.mutable_parked()->set_step(cursor_.step);

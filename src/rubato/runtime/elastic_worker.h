@@ -23,17 +23,10 @@
 #include "rubato/runtime/handover.h"
 #include "rubato/runtime/snapshot_slots.h"
 #include "rubato/runtime/training_state.h"
+#include "rubato/runtime/worker_address.h"
 #include "rubato/runtime/worker_pulse.h"
 
 namespace rubato {
-
-/// How a worker was started; read from the environment by `worker_address`.
-struct WorkerAddress {
-  std::string socket{};  // Empty: no conductor, the worker trains alone.
-  std::uint64_t worker = 0;
-  std::uint64_t token = 0;
-  std::string host{};
-};
 
 /// What the training program says of its data and its gradients.
 struct WorkerSetup {
