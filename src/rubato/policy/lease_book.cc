@@ -316,8 +316,6 @@ void LeaseBook::improve_pool(PoolId pool, std::int64_t base, NextLease next, con
   std::vector<LeaseJob> jobs;
   std::vector<Leases> present;
   int cells = 0;
-  double bound = 0;
-  int wanted = 0;
   for (const auto* member : all) {
     Leases leases = future(member->second, base);
     LeaseJob job = lease_job(view.jobs.at(member->first), member->second, base,
@@ -326,8 +324,6 @@ void LeaseBook::improve_pool(PoolId pool, std::int64_t base, NextLease next, con
     if (cells > options_.cells_max || jobs.size() >= static_cast<std::size_t>(options_.jobs_max)) {
       break;
     }
-    bound += job.options.front().value;
-    wanted += job.first == 0 ? job.gpus : 0;
     jobs.push_back(std::move(job));
     present.push_back(std::move(leases));
   }
@@ -338,11 +334,9 @@ void LeaseBook::improve_pool(PoolId pool, std::int64_t base, NextLease next, con
   if (jobs.empty() || free.empty()) {
     return;
   }
-  const double share = static_cast<double>(std::min(free[0], wanted)) / std::max(1, gpus);
-  bound += next == NextLease::Use ? share : 0;
   shift_next_lease(jobs, next, free, present);
   const double worth = lease_worth(jobs, present, gpus, next);
-  if (worth < bound - 1e-9) {
+  if (lease_worth_bound(jobs, free, gpus, next) >= worth + kBetterMin) {
     SolveLimits limits = options_.limits;
     limits.better_than = worth + kBetterMin;
     auto best = best_leases(jobs, free, gpus, next, limits);
