@@ -95,6 +95,28 @@ void trim(Leases& leases, int need, NextLease next) {
   }
 }
 
+// Moves the leases of single jobs ahead of a better end, where there is room.
+void reach_better_ends(std::span<const LeaseJob> jobs, std::vector<int> free,
+                       std::vector<Leases>& leases) {
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    take(leases[i], jobs[i].gpus, free);
+  }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const double value = value_of(jobs[i], leases[i]);
+    take(leases[i], -jobs[i].gpus, free);
+    for (const LeaseOption& option : jobs[i].options) {
+      LeaseJob better = jobs[i];
+      better.options = {option};
+      const auto found = option.value > value ? latest_leases(better, free) : std::nullopt;
+      if (found) {
+        leases[i] = *found;
+        break;
+      }
+    }
+    take(leases[i], jobs[i].gpus, free);
+  }
+}
+
 // Moves leases of single jobs into the next lease or out of it, where there is room and no value is
 // lost. Often this is already the best plan, and no program need be solved.
 void shift_next_lease(std::span<const LeaseJob> jobs, NextLease next, std::vector<int> free,
@@ -334,6 +356,7 @@ void LeaseBook::improve_pool(PoolId pool, std::int64_t base, NextLease next, con
   if (jobs.empty() || free.empty()) {
     return;
   }
+  reach_better_ends(jobs, free, present);
   shift_next_lease(jobs, next, free, present);
   const double worth = lease_worth(jobs, present, gpus, next);
   if (lease_worth_bound(jobs, free, gpus, next) >= worth + kBetterMin) {
