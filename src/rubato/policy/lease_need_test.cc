@@ -18,8 +18,8 @@ int need_of(int gpus, double run_seconds) {
   scene.run_until(0);
   const View view = scene.view();
   const LeaseGrid grid(from_seconds(kLeaseSeconds), from_seconds(300), Duration{});
-  return leases_needed(view.jobs.at(JobId{1}), Gang{.pool = PoolId{0}, .workers = gpus}, 0,
-                       /*holds_present=*/false, grid, view);
+  return leases_needed(view.jobs.at(JobId{1}), Gang{.pool = PoolId{0}, .workers = gpus},
+                       /*holds_present=*/false, LeaseMoment{.base = 0, .grid = grid, .view = view});
 }
 
 // Example (d) of the published code: an hour on four GPUs is three leases of work, but 70 minutes

@@ -209,7 +209,7 @@ bool is_too_low(const Solution& relaxed, Goal goal, const SolveLimits& limits) {
 
 Solution solve_whole(const LinearProgram& program, const SolveLimits& limits) {
   // The relaxation tells apart what branch and bound calls infeasible.
-  const Solution relaxed = solve_linear(program, limits);
+  Solution relaxed = solve_linear(program, limits);
   if (relaxed.status != SolveStatus::Optimal) {
     return relaxed;
   }
