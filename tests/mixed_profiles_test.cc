@@ -84,5 +84,32 @@ TEST_F(MixedProfiles, AJobTakesWhatWasMeasuredOnItsType) {
   }
 }
 
+// Mixed GPUs against the same cluster when nobody has measured how fast one type is.
+TEST_F(MixedProfiles, AFasterTypeHelpsThePoliciesThatKnowIt) {
+  const std::vector<std::string> policies = {"sia", "gavel-las", "gavel-ftf"};
+  std::vector<Summary> mixed;
+  for (const std::string& policy : policies) {
+    mixed.push_back(run(policy, "2x4:T4+2x4:A100", jobs(40)));
+  }
+  std::filesystem::remove(folder_ / "net/placements-A100.csv");
+
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    const Summary same = run(policies[i], "2x4:T4+2x4:A100", jobs(40));
+    EXPECT_EQ(mixed[i].finished, 40) << policies[i];
+    EXPECT_LT(mixed[i].jct_avg_seconds, 0.8 * same.jct_avg_seconds) << policies[i];
+    EXPECT_LT(mixed[i].makespan_seconds, 0.8 * same.makespan_seconds) << policies[i];
+  }
+}
+
+// Seen on one type, a job is known on the other by the ratio of the speeds on one GPU.
+TEST_F(MixedProfiles, SiaMovesAJobToATypeItHasNotRunOn) {
+  write("net/validation-10.csv", "progress,iteration,grad_sqr,grad_var\n2000,2000,1,0\n");
+
+  // Nine steps in the first round, then 1 s to restart and a quarter of a second for each of 1991;
+  // epochs end on whole seconds.
+  EXPECT_EQ(run("sia", "1x1:T4+1x1:A100", jobs(1)).makespan_seconds, 10 + 1 + 498);
+  EXPECT_EQ(run("sia", "1x1:A100+1x1:T4", jobs(1)).makespan_seconds, 1 + 500);
+}
+
 }  // namespace
 }  // namespace rubato

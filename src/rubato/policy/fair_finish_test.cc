@@ -25,24 +25,27 @@ std::vector<Finisher> random_finishers(Random& random, std::size_t pools) {
   return finishers;
 }
 
-// Whether all jobs can reach this ratio; with one pool the second is one that nobody gains from.
+// Whether all jobs can reach this ratio in one pool or two.
 bool is_reachable(const std::vector<Finisher>& finishers, const std::vector<int>& capacity,
                   double ratio) {
-  constexpr double kNothing = 1e-12;
   std::vector<TwoPoolNeed> needs;
+  double used = 0;  // If there is one pool.
   for (const Finisher& finisher : finishers) {
     const double fair =
         finisher.fair_so_far + finisher.work / fair_speed(finisher, finishers.size(), capacity);
     const double time_left = ratio * fair - finisher.elapsed;
-    if (time_left <= 0) {
+    const double speed = finisher.work / time_left;
+    if (time_left <= 0 || (capacity.size() == 1 && speed > finisher.speeds[0])) {
       return false;
     }
-    const bool has_two = capacity.size() > 1;
-    needs.push_back({.worth = finisher.work / time_left,
-                     .gains = {finisher.speeds[0], has_two ? finisher.speeds[1] : kNothing},
-                     .gpus = {1.0 * finisher.gpus[0], has_two ? 1.0 * finisher.gpus[1] : 1.0}});
+    used += finisher.gpus[0] * speed / finisher.speeds[0];
+    if (capacity.size() > 1) {
+      needs.push_back({.worth = speed,
+                       .gains = {finisher.speeds[0], finisher.speeds[1]},
+                       .gpus = {1.0 * finisher.gpus[0], 1.0 * finisher.gpus[1]}});
+    }
   }
-  return can_serve(needs, capacity[0], capacity.size() > 1 ? capacity[1] : kNothing);
+  return capacity.size() == 1 ? used <= capacity[0] : can_serve(needs, capacity[0], capacity[1]);
 }
 
 TEST(FairFinish, EqualJobsAreExactlyFair) {

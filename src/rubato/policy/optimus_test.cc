@@ -93,5 +93,25 @@ TEST(Optimus, RefusesAnOptionItDoesNotKnow) {
   EXPECT_FALSE(make_optimus(PolicyOptions::parse("interval=-3").value()));
 }
 
+// Two workers make 1.8 steps a second, one makes one: who has two is behind in work left, and so in
+// gain, at the next round.
+TEST(Optimus, EqualJobsTakeTurnsWithTheLastGpu) {
+  std::vector<SpeedRow> speeds;
+  for (int gpus = 1; gpus <= 3; ++gpus) {
+    speeds.push_back({.model = "linear",
+                      .batch = 1,
+                      .gpus = gpus,
+                      .speed = std::vector{1.0, 1.8, 2.4}[static_cast<std::size_t>(gpus - 1)]});
+  }
+  Scene world = scene({.cluster = "1x3", .slot_seconds = 60, .speeds = speeds});
+  world.submit({linear_job(1, 0, 1, 10'000), linear_job(2, 0, 1, 10'000)});
+
+  for (int round = 0; round < 10; ++round) {
+    world.run_until(60.0 * round);
+    EXPECT_EQ(world.share(1), round % 2 == 0 ? 2 : 1) << round;
+    EXPECT_EQ(world.share(2), round % 2 == 0 ? 1 : 2) << round;
+  }
+}
+
 }  // namespace
 }  // namespace rubato

@@ -122,7 +122,7 @@ double best_by_trying(const std::vector<PricedItem>& items, std::vector<int>& ro
   return best;
 }
 
-TEST(PricedChoice, IsTheBestOfAllChoicesInSmallWorlds) {
+TEST(PricedChoice, IsWithinAThousandthOfTheBestInSmallWorlds) {
   Random random(13);
   for (int round = 0; round < 2'000; ++round) {
     const auto pools = static_cast<std::size_t>(random.integer(1, 3));
@@ -136,7 +136,9 @@ TEST(PricedChoice, IsTheBestOfAllChoicesInSmallWorlds) {
     const PricedChoice choice = choose_priced(items, rooms);
 
     ASSERT_TRUE(fits(items, choice, rooms)) << "round " << round;
-    ASSERT_NEAR(choice.cost, best_by_trying(items, rooms, 0), 1e-9) << "round " << round;
+    const double best = best_by_trying(items, rooms, 0);
+    ASSERT_GE(choice.cost, best - 1e-9) << "round " << round;
+    ASSERT_LE(choice.cost, best * (1 + 1e-3) + 1e-9) << "round " << round;
   }
 }
 

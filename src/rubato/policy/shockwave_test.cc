@@ -41,19 +41,22 @@ TEST(Shockwave, EveryoneProgressesAndFinishes) {
   EXPECT_EQ(scene.finishes().size(), 6U);
 }
 
+// A few runs to their end, and the first round of thousands.
 TEST(Shockwave, LeavesNoGpuIdleThatAJobCouldUse) {
   Random random(3);
   for (int trial = 0; trial < 2'000; ++trial) {
-    Scene scene(shockwave("round=10,jobs_max=2"), {.cluster = "1x4"});
+    const bool is_long = trial < 10;
+    Scene scene(shockwave("round=10,jobs_max=3"), {.cluster = is_long ? "2x4" : "1x4"});
+    const std::uint64_t count = is_long ? 12 : 4;
     std::map<JobId, int> asked;
-    for (std::uint64_t id = 1; id <= 4; ++id) {
-      const Job job =
-          linear_job(id, random.uniform(0, 20), 1 << random.integer(0, 2), random.uniform(5, 20));
+    for (std::uint64_t id = 1; id <= count; ++id) {
+      const Job job = linear_job(id, is_long ? random.uniform(0, 60) : 0,
+                                 1 << random.integer(0, is_long ? 3 : 2), random.uniform(5, 60));
       asked[job.id] = job.requested;
       scene.submit(job);
     }
     scene.watch([&] {
-      int free = 4;
+      int free = is_long ? 8 : 4;
       for (const auto& [id, share] : scene.shares()) {
         free -= share;
       }
@@ -62,9 +65,10 @@ TEST(Shockwave, LeavesNoGpuIdleThatAJobCouldUse) {
       }
     });
 
-    scene.run();
+    is_long ? scene.run() : scene.run_until(0);
 
-    EXPECT_EQ(scene.finishes().size(), 4U);
+    ASSERT_GT(scene.rounds(), 0) << "trial " << trial;
+    ASSERT_TRUE(!is_long || scene.finishes().size() == count) << "trial " << trial;
   }
 }
 
