@@ -1,5 +1,8 @@
 #include "rubato/policy/optimus.h"
 
+#include <algorithm>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
@@ -86,6 +89,41 @@ TEST(Optimus, FinishesEverythingAndKeepsItsStateInWhatItSaves) {
 
   EXPECT_EQ(straight.size(), 30U);
   EXPECT_EQ(straight, finishes(true));
+}
+
+// With speeds that gain ever less from another GPU, the greedy round is the best of all.
+TEST(Optimus, LeavesTheLeastTimeOfAllSharesOnRandomJobs) {
+  Random random(31);
+  const std::vector<double> speeds = {0, 1, 1.8, 2.4, 2.8, 3, 3.1};
+  std::vector<SpeedRow> rows;
+  for (std::size_t gpus = 1; gpus < speeds.size(); ++gpus) {
+    rows.push_back(SpeedRow{
+        .model = "linear", .batch = 1, .gpus = static_cast<int>(gpus), .speed = speeds[gpus]});
+  }
+  for (int trial = 0; trial < 2'000; ++trial) {
+    Scene world = scene({.cluster = "1x6", .speeds = rows});
+    const std::vector<double> works = {random.uniform(1, 900), random.uniform(1, 900),
+                                       random.uniform(1, 900)};
+    for (std::size_t i = 0; i < works.size(); ++i) {
+      world.submit(linear_job(i + 1, 0, 1, works[i]));
+    }
+
+    world.run_until(0);
+
+    const auto left = [&](std::size_t a, std::size_t b, std::size_t c) {
+      return works[0] / speeds[a] + works[1] / speeds[b] + works[2] / speeds[c];
+    };
+    double best = left(2, 2, 2);
+    for (std::size_t a = 1; a <= 4; ++a) {
+      for (std::size_t b = 1; a + b <= 5; ++b) {
+        best = std::min(best, left(a, b, 6 - a - b));
+      }
+    }
+    const double chosen =
+        left(static_cast<std::size_t>(world.share(1)), static_cast<std::size_t>(world.share(2)),
+             static_cast<std::size_t>(world.share(3)));
+    ASSERT_NEAR(chosen, best, 1e-6) << "trial " << trial;
+  }
 }
 
 TEST(Optimus, RefusesAnOptionItDoesNotKnow) {
