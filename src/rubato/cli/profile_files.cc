@@ -140,6 +140,10 @@ std::vector<std::string> types_of(const std::vector<std::string>& names) {
   return types;
 }
 
+std::string named(const std::string& type) {
+  return type.empty() ? "GPUs without a type" : type + " GPUs";
+}
+
 /// Reads the files of one application.
 class ApplicationFiles {
  public:
@@ -171,11 +175,14 @@ class ApplicationFiles {
                                .local_max = known_limit(folder_.filename().string()).local_max});
   }
 
+  /// Whether some files hold for one GPU type only.
+  [[nodiscard]] bool tells_types_apart() const { return !types_of(names_).empty(); }
+
   /// Why there is nothing for any of these types.
   [[nodiscard]] Error nothing_for(std::span<const std::string> types) const {
     const std::vector<std::string> measured = types_of(names_);
     if (measured.empty()) {
-      return text_of(folder_ / "placements.csv").error();
+      return unreadable(folder_ / "placements.csv", std::strerror(ENOENT));
     }
     return bad_input(fmt::format("{}: neither placements.csv nor one for '{}'; measured: {}",
                                  folder_.string(), fmt::join(types, "', '"),
@@ -225,16 +232,14 @@ Result<MeasuredApplication> read_application(const std::string& folder,
     if (!ending) {
       return ending.error();
     }
-    const bool is_default = *ending == ".csv";
-    if (types.size() > 1 && (is_default || !*ending)) {
-      measured.notes.push_back(
-          is_default
-              ? fmt::format("{}: no placements-{}.csv; step times of placements.csv are taken",
-                            application, type)
-              : fmt::format("{}: not measured on {}, so it never runs there", application, type));
-    }
     if (!*ending) {
+      measured.notes.push_back(
+          fmt::format("{}: not measured on {}, so it never runs there", application, named(type)));
       continue;
+    }
+    if (**ending == ".csv" && (types.size() > 1 || files.tells_types_apart())) {
+      measured.notes.push_back(
+          fmt::format("{}: {} take the step times of placements.csv", application, named(type)));
     }
     auto profile = files.read(**ending);
     if (!profile) {

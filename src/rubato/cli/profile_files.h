@@ -19,7 +19,7 @@ namespace rubato {
 
 struct MeasuredApplication {
   std::map<std::string, ApplicationProfile> by_type{};  // Of the types asked for; at least one.
-  std::vector<std::string> notes{};  // Where a type had no files, if several were asked for.
+  std::vector<std::string> notes{};  // Types without files of their own, where there are several.
 };
 
 /// Fails if a file is wrong, or if there is none for any of the types.

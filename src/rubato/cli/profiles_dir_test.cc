@@ -180,7 +180,7 @@ TEST_F(WithProfiles, TakesEachTypeFromItsOwnFiles) {
   EXPECT_EQ(result->jobs[0].batches.local_max, 40);  // Each type narrows it to its own.
   EXPECT_EQ(result->jobs[0].work, 100);
   ASSERT_EQ(result->notes.size(), 1U);
-  EXPECT_EQ(result->notes[0], "net: no placements-T4.csv; step times of placements.csv are taken");
+  EXPECT_EQ(result->notes[0], "net: T4 GPUs take the step times of placements.csv");
   double speeds = 0;
   for (const SpeedRow& row : result->rows) {
     if (row.gpus == 1) {
@@ -202,7 +202,7 @@ TEST_F(WithProfiles, LeavesOutATypeThatNobodyMeasured) {
   ASSERT_TRUE(both.ok()) << both.error().message;
   EXPECT_EQ(both->profiles.size(), 1U);
   ASSERT_EQ(both->notes.size(), 1U);
-  EXPECT_EQ(both->notes[0], "own: not measured on T4, so it never runs there");
+  EXPECT_EQ(both->notes[0], "own: not measured on T4 GPUs, so it never runs there");
   EXPECT_EQ(profiled(jobs, "1x4:T4").error().message,
             path("own") + ": neither placements.csv nor one for 'T4'; measured: A100");
   EXPECT_EQ(profiled(jobs, "1x4:V100").error().message,
@@ -217,7 +217,9 @@ TEST_F(WithProfiles, NamesFileLineAndFieldOfABadMeasurementOfAType) {
       profiled(jobs, "1x4:A100").error().message,
       path("net/placements-A100.csv") + ":2: sync_time: '2' is not a number from 0 to step_time");
   EXPECT_EQ(profiled(jobs, "1x4:A100").error().code, ErrorCode::BadInput);
-  EXPECT_TRUE(profiled(jobs, "1x4:T4").ok());
+  EXPECT_EQ(
+      profiled(jobs, "1x4").value().notes,
+      std::vector<std::string>{"net: GPUs without a type take the step times of placements.csv"});
   write("net/placements-A100.csv", "placement,local_bsz,step_time,sync_time\n");
   EXPECT_EQ(profiled(jobs, "1x4:A100").error().message,
             path("net/placements-A100.csv") + ": no step times");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <vector>
 
@@ -11,8 +12,8 @@ namespace rubato {
 /// Jobs that each need `worth` from fractions of time in two pools.
 struct TwoPoolNeed {
   double worth = 0;
-  double gains[2] = {};  // Both positive.
-  double gpus[2] = {};   // Of all the jobs together.
+  std::array<double, 2> gains{};  // Both positive.
+  std::array<double, 2> gpus{};   // Of all the jobs together.
 };
 
 /// Every need leaves one freedom, its time in the first pool. All start with the least; then those
@@ -24,7 +25,7 @@ struct TwoPoolNeed {
     double gpus = 0;   // Of the first, at most.
   };
   std::vector<Trade> trades;
-  double used[2] = {0, 0};
+  std::array<double, 2> used{};
   for (const TwoPoolNeed& need : needs) {
     const auto [here, there] = need.gains;
     // Time here, x, makes up the rest there: x + (worth - here x) / there must not exceed 1.
