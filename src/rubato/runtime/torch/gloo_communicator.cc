@@ -259,9 +259,10 @@ class GlooCommunicator final : public Communicator {
             take_double(word(tail, other, 1 + i));
       }
     }
-    if (request.floats > 0) {
-      write_sum(request, sum, report);
+    if (request.floats == 0) {
+      return ok_status();
     }
+    write_sum(request, sum, report);
     for (std::size_t i = 0; i < request.places.size() && request.wants_squares; ++i) {
       report.shard_squares.push_back(
           take_double(word(tail, request.places[i].rank, 1 + group_.note_length)));
@@ -326,7 +327,7 @@ class GlooCommunicator final : public Communicator {
     const std::size_t segment_bytes =
         segments == 0 ? 1 : row_bytes * (slices.floats_of(0).end - slices.floats_of(0).begin);
     const std::size_t at_once = std::max<std::size_t>(1, kGatherBytesMax / segment_bytes);
-    if (request.wants_squares) {
+    if (request.wants_squares && request.floats > 0) {
       report.shard_squares.assign(request.places.size(), 0.0);
     }
     std::size_t first = 0;
