@@ -3,6 +3,7 @@
 #   src/rubato/<folder>/*.cc         library rubato_<folder>, alias rubato::<folder>
 #   src/rubato/<folder>/*.proto      messages, compiled into rubato_<folder>
 #   src/rubato/<folder>/torch/*.cc   library rubato_<folder>_torch, if libtorch is there
+#   src/rubato/<folder>/testing/     what tests load; not part of any library
 #   src/rubato/<folder>/*_test.cc    one executable <folder>_test, one ctest, label unit
 #   src/rubato/<folder>/*_fuzz.cc    one executable each, named as the file, label fuzz
 #   src/rubato/<folder>/*_bench.cc   part of engine_bench, with bench/*.cc
@@ -24,7 +25,7 @@ endif()
 function(rubato_library folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS;LINK")
   file(GLOB_RECURSE all CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/rubato/${folder}/*.cc")
-  list(FILTER all EXCLUDE REGEX "/torch/")
+  list(FILTER all EXCLUDE REGEX "/(torch|testing)/")
   set(sources ${all})
   set(tests ${all})
   set(fuzzers ${all})
