@@ -3,6 +3,7 @@
 #   src/rubato/<folder>/*.cc         library rubato_<folder>, alias rubato::<folder>
 #   src/rubato/<folder>/*.proto      messages, compiled into rubato_<folder>
 #   src/rubato/<folder>/torch/*.cc   library rubato_<folder>_torch, if libtorch is there
+#   src/rubato/<folder>/testing/     what tests load; not part of any library
 #   src/rubato/<folder>/*_test.cc    one executable <folder>_test, one ctest, label unit
 #   src/rubato/<folder>/*_fuzz.cc    one executable each, named as the file, label fuzz
 #   src/rubato/<folder>/*_bench.cc   part of engine_bench, with bench/*.cc
@@ -24,7 +25,7 @@ endif()
 function(rubato_library folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS;LINK")
   file(GLOB_RECURSE all CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/rubato/${folder}/*.cc")
-  list(FILTER all EXCLUDE REGEX "/torch/")
+  list(FILTER all EXCLUDE REGEX "/(torch|testing)/")
   set(sources ${all})
   set(tests ${all})
   set(fuzzers ${all})
@@ -95,14 +96,23 @@ function(rubato_torch_library folder)
   set(tests ${all})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  if(NOT RUBATO_GLOO_INCLUDE OR NOT RUBATO_GLOO_LIBRARY)
+    message(STATUS "gloo's headers not found: groups of workers cannot span hosts")
+    list(FILTER sources EXCLUDE REGEX "/gloo_[^/]*$")
+    list(FILTER tests EXCLUDE REGEX "/gloo_[^/]*$")
+  endif()
   if(NOT sources)
     return()
   endif()
   set(library rubato_${folder}_torch)
   add_library(${library} STATIC ${sources})
   target_include_directories(${library} SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
-  target_link_libraries(${library} PUBLIC rubato::${folder} ${TORCH_LIBRARIES}
-                                   PRIVATE rubato_warnings)
+  if(RUBATO_GLOO_INCLUDE AND RUBATO_GLOO_LIBRARY)
+    target_include_directories(${library} SYSTEM PRIVATE "${RUBATO_GLOO_INCLUDE}")
+    target_link_libraries(${library} PRIVATE "${RUBATO_GLOO_LIBRARY}")
+  endif()
+  target_link_libraries(
+    ${library} PUBLIC rubato::${folder} ${TORCH_LIBRARIES} PRIVATE rubato_warnings)
   add_library(rubato::${folder}_torch ALIAS ${library})
   if(tests AND RUBATO_TESTS)
     rubato_test(${folder}_torch_test torch SOURCES ${tests} LINK ${library})
