@@ -95,6 +95,18 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
+// Python workers load what makes an unmodified script elastic; it lies beside this program.
+void take_over_python(Environment& environment) {
+  std::error_code failure;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failure);
+  const fs::path site = program.parent_path() / "python" / "rubato" / "takeover" / "site";
+  if (failure || !fs::is_directory(site, failure)) {
+    return;
+  }
+  std::string& path = environment["PYTHONPATH"];
+  path = path.empty() ? site.string() : fmt::format("{}:{}", site.string(), path);
+}
+
 // What workers see: our own environment, and settings that make them fast.
 Environment worker_environment(std::vector<std::string>& remarks) {
   Environment environment = inherited_environment();
@@ -105,6 +117,7 @@ Environment worker_environment(std::vector<std::string>& remarks) {
     environment[variable.name] = variable.value;
   }
   remarks = settings.remarks;
+  take_over_python(environment);
   return environment;
 }
 

@@ -126,6 +126,7 @@ class Conductor {
   std::map<std::string, std::string> table_;
   std::map<std::string, std::set<WorkerId>> table_waits_;
   std::uint64_t highest_step_ = 0;
+  std::uint64_t highest_epoch_ = 0;
   std::uint64_t failures_ = 0;  // Since the last committed step.
   bool is_winding_down_ = false;
   JobTimeline timeline_;

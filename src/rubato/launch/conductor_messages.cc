@@ -66,6 +66,7 @@ void Conductor::welcome(WorkerId worker, const wire::Hello& hello) {
   body.set_seed(options_.seed);
   body.set_heartbeat_us(options_.heartbeat.count());
   body.set_snapshot_steps(options_.snapshot_steps);
+  body.set_epoch(highest_epoch_);
   for (const std::uint64_t milestone : options_.milestones) {
     body.add_milestones(milestone);
   }
@@ -148,6 +149,7 @@ void Conductor::handle(WorkerId worker, const wire::FromWorker& message,
 
 void Conductor::on_heartbeat(WorkerId worker, const wire::Heartbeat& heartbeat) {
   note_step(heartbeat.step());
+  highest_epoch_ = std::max<std::uint64_t>(highest_epoch_, heartbeat.epoch());
   if (heartbeat.steps() > 0) {
     timeline_.loss = heartbeat.loss();
   }

@@ -25,6 +25,8 @@ struct ReduceRequest {
   std::span<const float> weights{};      // By shard.
   std::size_t floats = 0;                // Of each slot; zero exchanges the notes alone.
   bool wants_squares = false;
+  // Only so many floats from the first count in the squares; what follows is no gradient.
+  std::size_t measured_floats = ~std::size_t{0};
   std::span<const double> note{};  // What this rank tells the others; at most kNoteLength.
 };
 

@@ -43,6 +43,14 @@ Error disagreement(std::uint64_t step) {
                                       step)};
 }
 
+// To begin again would not help: the workers do different things.
+Error unlike(const Error& error) {
+  return Error{.code = error.code,
+               .message = fmt::format("the workers do not do the same, for instance because one "
+                                      "ends its training before the others: {}",
+                                      error.message)};
+}
+
 }  // namespace
 
 ElasticWorker::ElasticWorker(WorkerSetup setup, std::shared_ptr<Arena> arena, TrainingState& state)
@@ -79,6 +87,7 @@ Result<std::unique_ptr<ElasticWorker>> ElasticWorker::join(WorkerSetup setup,
   }
   self.link_ = std::move(*link);
   self.seed_ = self.link_->welcome().seed();
+  self.epoch_on_joining_ = self.link_->welcome().epoch();
   self.builder_ = std::make_unique<GroupBuilder>(
       BuilderSetup{.worker = address.worker,
                    .arena = self.arena_,
@@ -137,7 +146,7 @@ Result<StepTask> ElasticWorker::begin() {
     }
   }
   const StepRange range = step_range(cursor_, setup_.cut);
-  split_.split(range, {.ranks = group_->size(), .shards = setup_.shards});
+  split_.split(range, {.ranks = group_->size(), .shards = shards()});
   step_began_ = Clock::now();
   const std::size_t first = split_.first_shard(rank_);
   return StepTask{.generation = generation_,
@@ -147,6 +156,12 @@ Result<StepTask> ElasticWorker::begin() {
                   .samples = range.samples(),
                   .shards = split_.shards().subspan(first, split_.shard_count(rank_)),
                   .first_shard = first};
+}
+
+// One gradient tells nothing of its noise; the difference of two does.
+int ElasticWorker::shards() const {
+  const bool is_cut = setup_.measures_noise && group_->size() == 1 && setup_.layout.slots > 1;
+  return setup_.shards == 0 && is_cut ? 2 : setup_.shards;
 }
 
 Status ElasticWorker::train_alone() {
@@ -185,10 +200,14 @@ Result<ReduceVerdict> ElasticWorker::reduce(const LocalStep& local) {
                                          .weights = split_.weights(),
                                          .floats = setup_.layout.floats,
                                          .wants_squares = setup_.measures_noise,
+                                         .measured_floats = setup_.measured_floats,
                                          .note = note},
                                         report_);
   times_.reduce_seconds = seconds_since(reduce_began);
   if (!reduced) {
+    if (reduced.error().code != ErrorCode::Io) {
+      return unlike(reduced.error());
+    }
     give_up_group(reduced.error().message);
     return ReduceVerdict::Redo;
   }
@@ -467,8 +486,12 @@ Status ElasticWorker::finish() {
         return ok_status();
       }
     }
-    if (group_->reduce({}, report_)) {
+    const Status met = group_->reduce({}, report_);
+    if (met) {
       break;
+    }
+    if (met.error().code != ErrorCode::Io) {
+      return unlike(met.error());
     }
     give_up_group("while finishing");
   }

@@ -35,7 +35,9 @@ struct WorkerSetup {
   EpochCut cut{};
   int shards = 0;  // Fixed number for results that do not depend on the workers; 0: one a rank.
   RemoteJoin join_remote{};  // Empty: one host only.
+  // A worker that trains alone then cuts its batch in two, if its arena has two slots.
   bool measures_noise = false;
+  std::size_t measured_floats = ~std::size_t{0};  // The rest of a slot is no gradient.
   int check_every = 0;  // Steps between comparisons of the parameters of all ranks; 0: never.
 };
 
@@ -77,7 +79,11 @@ class ElasticWorker {
   ~ElasticWorker();
 
   [[nodiscard]] Arena& arena() { return *arena_; }
+  /// For whoever looks at the arena for longer than the worker lives.
+  [[nodiscard]] std::shared_ptr<Arena> share_arena() const { return arena_; }
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
+  /// The job's epoch when this worker said hello, so that it need not be in the way later.
+  [[nodiscard]] std::uint64_t epoch_on_joining() const { return epoch_on_joining_; }
 
   /// Says that this worker has warmed up; called once, before the first step.
   void warm();
@@ -93,6 +99,8 @@ class ElasticWorker {
   void propose_batch(std::uint64_t batch) { proposed_batch_ = batch; }
 
   [[nodiscard]] const DataCursor& cursor() const { return cursor_; }
+  /// The samples of the step to come. Its epoch may be one further than the cursor's.
+  [[nodiscard]] StepRange next_range() const { return step_range(cursor_, setup_.cut); }
   /// Mean loss over all samples of the last reduction.
   [[nodiscard]] double mean_loss() const { return mean_loss_; }
   [[nodiscard]] const ReduceReport& report() const { return report_; }
@@ -112,6 +120,7 @@ class ElasticWorker {
   [[nodiscard]] Status agree(Communicator& group, const BuiltGroup& built);
   [[nodiscard]] Status hand_over(Communicator& group, const Handover& handover);
   [[nodiscard]] Status resume(const BuiltGroup& built);
+  [[nodiscard]] int shards() const;
   [[nodiscard]] Status check_parameters() const;
   [[nodiscard]] bool all_vote_for(std::uint64_t generation) const;
   void read_notes();
@@ -123,6 +132,7 @@ class ElasticWorker {
   std::shared_ptr<Arena> arena_;  // Shared with the groups, which outlive a switch on their thread.
   TrainingState& state_;
   std::uint64_t seed_ = 0;
+  std::uint64_t epoch_on_joining_ = 0;
 
   GroupInbox inbox_;
   WorkerPulse pulse_;

@@ -47,10 +47,10 @@ bool NoiseScale::add(std::uint64_t batch, std::span<const float> weights,
   }
   const double ratio = static_cast<double>(batch) / static_cast<double>(initial_batch_);
   const double kept = std::pow(smoothing_, ratio);
-  squared_sum_ = kept * squared_sum_ + (1 - kept) * sample->squared;
-  trace_sum_ = kept * trace_sum_ + (1 - kept) * sample->trace;
-  weight_sum_ = kept * weight_sum_ + (1 - kept);
-  ++steps_;
+  totals_.squared_sum = kept * totals_.squared_sum + (1 - kept) * sample->squared;
+  totals_.trace_sum = kept * totals_.trace_sum + (1 - kept) * sample->trace;
+  totals_.weight_sum = kept * totals_.weight_sum + (1 - kept);
+  ++totals_.steps;
   return true;
 }
 
@@ -58,12 +58,13 @@ void NoiseScale::reset() { *this = NoiseScale(initial_batch_, smoothing_); }
 
 double NoiseScale::squared() const {
   RUBATO_CHECK(is_measured());
-  return std::max(squared_sum_ / weight_sum_, 0.0);
+  return std::max(totals_.squared_sum / totals_.weight_sum, 0.0);
 }
 
 double NoiseScale::trace() const {
   RUBATO_CHECK(is_measured());
-  return std::max(trace_sum_ / weight_sum_, kVarianceMin * static_cast<double>(initial_batch_));
+  return std::max(totals_.trace_sum / totals_.weight_sum,
+                  kVarianceMin * static_cast<double>(initial_batch_));
 }
 
 double NoiseScale::scale() const {

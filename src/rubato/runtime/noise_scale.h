@@ -44,6 +44,16 @@ enum class RateRule {
   SquareRoot,  // The root of that.
 };
 
+/// What the running estimates rest on; handed to newcomers.
+struct NoiseTotals {
+  double squared_sum = 0;
+  double trace_sum = 0;
+  double weight_sum = 0;
+  std::uint64_t steps = 0;
+
+  friend bool operator==(const NoiseTotals&, const NoiseTotals&) = default;
+};
+
 /// Running estimates over the steps of a job, with AdaptDL's averages: a step weighs more the
 /// larger its batch is, and early values are not pulled towards zero.
 class NoiseScale {
@@ -55,9 +65,12 @@ class NoiseScale {
   bool add(std::uint64_t batch, std::span<const float> weights, const ReduceReport& report);
   /// Forgets all, for instance when training starts over from other parameters.
   void reset();
+  [[nodiscard]] const NoiseTotals& totals() const { return totals_; }
+  /// Goes on where another worker is.
+  void resume(const NoiseTotals& totals) { totals_ = totals; }
 
-  [[nodiscard]] bool is_measured() const { return steps_ > 0; }
-  [[nodiscard]] std::uint64_t steps() const { return steps_; }
+  [[nodiscard]] bool is_measured() const { return totals_.steps > 0; }
+  [[nodiscard]] std::uint64_t steps() const { return totals_.steps; }
   [[nodiscard]] std::uint64_t initial_batch() const { return initial_batch_; }
 
   // Only if measured:
@@ -76,10 +89,7 @@ class NoiseScale {
  private:
   std::uint64_t initial_batch_;
   double smoothing_;
-  double squared_sum_ = 0;
-  double trace_sum_ = 0;
-  double weight_sum_ = 0;
-  std::uint64_t steps_ = 0;
+  NoiseTotals totals_{};
 };
 
 }  // namespace rubato

@@ -186,5 +186,21 @@ RC_GTEST_PROP(NoiseScale, RecoversTheNoiseOfAQuadraticFromUnevenShards, (std::ui
   RC_ASSERT(std::abs(squared - loss.squared()) < 5 * deviation);
 }
 
+TEST(NoiseScale, GoesOnWhereAnotherOneIs) {
+  const std::vector<float> weights{0.5F, 0.5F};
+  const ReduceReport first{.shard_squares = {2, 3}, .sum_square = 1};
+  const ReduceReport second{.shard_squares = {4, 3}, .sum_square = 2};
+  NoiseScale old(8);
+  ASSERT_TRUE(old.add(8, weights, first));
+
+  NoiseScale newcomer(8);
+  newcomer.resume(old.totals());
+  ASSERT_TRUE(old.add(16, weights, second));
+  ASSERT_TRUE(newcomer.add(16, weights, second));
+
+  EXPECT_EQ(newcomer.totals(), old.totals());
+  EXPECT_EQ(newcomer.gain(32), old.gain(32));
+}
+
 }  // namespace
 }  // namespace rubato

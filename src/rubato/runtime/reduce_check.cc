@@ -1,5 +1,6 @@
 #include "rubato/runtime/reduce_check.h"
 
+#include <algorithm>
 #include <bit>
 
 #include <fmt/format.h>
@@ -49,6 +50,9 @@ Status check_reduce(const ReduceRequest& request, const ReduceLimits& limits) {
 
 std::uint64_t fingerprint_of(const ReduceRequest& request) {
   std::uint64_t state = mixed(request.wants_squares ? 2 : 1, request.floats);
+  if (request.wants_squares) {
+    state = mixed(state, std::min(request.measured_floats, request.floats));
+  }
   if (request.floats == 0) {
     return state;
   }

@@ -155,9 +155,12 @@ class ShmCommunicator final : public Communicator {
       return;
     }
     for (std::size_t segment = own.begin; segment < own.end; ++segment) {
-      sum.squares = squares_of(segment, request.places.size());
       const ReductionRange range = slices.floats_of(segment);
-      sum_.run(sum, range.begin, range.end);
+      const std::size_t measured = std::clamp(request.measured_floats, range.begin, range.end);
+      sum.squares = squares_of(segment, request.places.size());
+      sum_.run(sum, range.begin, measured);
+      sum.squares = {};
+      sum_.run(sum, measured, range.end);
     }
   }
 

@@ -55,6 +55,42 @@ ShardScene random_scene() {
       *rc::gen::arbitrary<unsigned>());
 }
 
+TEST(ShmCommunicator, MeasuresOnlyTheFloatsThatAreGradients) {
+  rc::check([] {
+    const ShardScene scene = random_scene();
+    const std::size_t measured = *rc::gen::inRange<std::size_t>(0, scene.floats() + 1);
+    ShardScene gradients = scene;
+    for (auto& shard : gradients.shards) {
+      std::fill(shard.begin() + static_cast<std::ptrdiff_t>(measured), shard.end(), 0.0F);
+    }
+    ShmCrew crew(1, {.floats = scene.floats(), .slots = scene.shards.size()});
+    const std::vector<ShardPlace> places = scene.dealt_to(1);
+    const auto self = crew.join(0);
+    ReduceReport report;
+    const auto reduce = [&](const ShardScene& filled, std::size_t counted) {
+      filled.fill(places, 0, crew.arena(0));
+      return self->reduce({.places = places,
+                           .weights = scene.weights,
+                           .floats = scene.floats(),
+                           .wants_squares = true,
+                           .measured_floats = counted},
+                          report);
+    };
+    RC_ASSERT(reduce(gradients, scene.floats()).ok());
+    const ReduceReport expected = report;
+
+    RC_ASSERT(reduce(scene, measured).ok());
+
+    const auto sum = crew.arena(0).slot(0);
+    RC_ASSERT(scene.is_sum({sum.begin(), sum.end()}));
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      RC_ASSERT(std::abs(report.shard_squares[i] - expected.shard_squares[i]) <=
+                1e-5 * expected.shard_squares[i]);
+    }
+    RC_ASSERT(std::abs(report.sum_square - expected.sum_square) <= 1e-5 * expected.sum_square);
+  });
+}
+
 TEST(ShmCommunicator, GivesEveryRankTheWeightedSumAndItsSquares) {
   rc::check([] {
     const ShardScene scene = random_scene();

@@ -1,0 +1,10 @@
+// The module rubato._core.
+#include "rubato/runtime/batch_split.h"
+#include "worker.h"
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "The part of Rubato's training runtime that is not Python.";
+  module.attr("VIRTUAL_SHARDS") = rubato::kVirtualShards;
+  rubato::python::bind_worker(module);
+  rubato::python::bind_batches(module);
+}
