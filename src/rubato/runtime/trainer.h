@@ -69,6 +69,7 @@ class Trainer {
   [[nodiscard]] bool is_complete() const;
   /// Mean loss over all samples of the last step.
   [[nodiscard]] double loss() const;
+  /// The batch at which noise and signal are equal; 0: not measured yet.
   [[nodiscard]] double noise_scale() const;
   [[nodiscard]] std::uint64_t parameter_hash() const;
 

@@ -15,7 +15,7 @@
 #include "rubato/runtime/gloo_across.h"
 #include "rubato/runtime/noise_scale.h"
 #include "rubato/runtime/sample_order.h"
-#include "rubato/runtime/torch/flat_model.h"
+#include "rubato/runtime/flat_model.h"
 #include "rubato/runtime/worker_address.h"
 
 namespace rubato {
@@ -66,7 +66,8 @@ class Trainer::Engine {
  public:
   Engine(std::shared_ptr<torch::nn::Module> model, torch::optim::Optimizer& optimizer,
          TrainerOptions options)
-      : optimizer_(optimizer),
+      : noise(options.batch),
+        optimizer_(optimizer),
         options_(std::move(options)),
         model_(std::move(model)),
         state_(optimizer, model_) {}
@@ -77,8 +78,8 @@ class Trainer::Engine {
 
   Status status = ok_status();
   bool is_complete = false;
+  NoiseScale noise;
   std::unique_ptr<ElasticWorker> worker{};
-  NoiseScale noise{};
 
  private:
   bool begin();
@@ -206,6 +207,7 @@ void Trainer::Engine::step(const at::Tensor& loss) {
 
 // All shards of this worker are computed.
 void Trainer::Engine::finish_step() {
+  const std::uint64_t samples = task_->samples;
   task_.reset();
   const double mean = loss_samples_ == 0 ? 0 : loss_sum_ / static_cast<double>(loss_samples_);
   const auto verdict = worker->reduce({.loss = mean});
@@ -219,7 +221,7 @@ void Trainer::Engine::finish_step() {
   model_.take_mean();
   optimizer_.step();
   if (options_.measures_noise) {
-    noise.observe(worker->split(), worker->report());
+    noise.add(samples, worker->split().weights(), worker->report());
   }
   if (Status committed = worker->commit(); !committed) {
     fail(committed.error());
@@ -240,7 +242,9 @@ void Trainer::step(const at::Tensor& loss) { engine_->step(loss); }
 bool Trainer::is_leader() const { return engine_->worker->is_leader(); }
 bool Trainer::is_complete() const { return engine_->is_complete; }
 double Trainer::loss() const { return engine_->worker->mean_loss(); }
-double Trainer::noise_scale() const { return engine_->noise.scale(); }
+double Trainer::noise_scale() const {
+  return engine_->noise.is_measured() ? engine_->noise.scale() : 0;
+}
 std::uint64_t Trainer::parameter_hash() const { return engine_->worker->parameter_hash(); }
 
 }  // namespace rubato
