@@ -92,6 +92,7 @@ ProcessSpec LocalLauncher::process_spec(const Worker& worker) const {
           .output = worker.log.output(),
           .errors = worker.log.errors(),
           .group = options_.group == ProcessGroup::Ours ? ProcessGroup::Own : options_.group,
+          .dies_with_parent = !guard_,  // The next best: it does not reach their own processes.
           .limits = options_.limits,
           .nice = options_.nice,
           .session_nice = options_.session_nice,
