@@ -69,6 +69,7 @@ LocalLauncher::LocalLauncher(LocalLaunchOptions options, Watch watch,
       terminal_(options_.terminal),
       pool_({.modules = options_.modules,
              .patience = options_.warm_patience,
+             .zygotes_max = options_.warm_max,
              .guard = guard_ ? guard_->descriptor() : -1}) {}
 
 void LocalLauncher::note(std::string text) {
