@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <string>
 #include <vector>
+#include <zlib.h>
 
 #include <torch/torch.h>
-#include <zlib.h>
 
 #include "rubato/runtime/trainer.h"
 
@@ -29,9 +29,9 @@ std::vector<unsigned char> read_idx(const std::string& path, std::size_t header,
                                     std::size_t bytes) {
   std::vector<unsigned char> content(header + bytes);
   gzFile file = gzopen(path.c_str(), "rb");
-  const bool is_whole = file != nullptr && gzread(file, content.data(), static_cast<unsigned>(
-                                                      content.size())) ==
-                                               static_cast<int>(content.size());
+  const bool is_whole =
+      file != nullptr && gzread(file, content.data(), static_cast<unsigned>(content.size())) ==
+                             static_cast<int>(content.size());
   if (file != nullptr) {
     gzclose(file);
   }
@@ -117,8 +117,8 @@ int main(int count, char** arguments) {
                            .epochs = flags.epochs,
                            .is_deterministic = flags.is_deterministic});
   while (const rubato::TrainerPart* part = trainer.next()) {
-    const auto rows = torch::tensor(std::vector<std::int64_t>(part->samples.begin(),
-                                                              part->samples.end()));
+    const auto rows =
+        torch::tensor(std::vector<std::int64_t>(part->samples.begin(), part->samples.end()));
     const auto guesses = model->forward(train.pixels.index_select(0, rows));
     trainer.step(torch::nn::functional::cross_entropy(guesses, train.labels.index_select(0, rows)));
   }

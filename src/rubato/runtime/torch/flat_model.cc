@@ -118,9 +118,7 @@ void FlatModel::end_shard(std::size_t slot) {
   std::ranges::copy(tensors_->buffer_state(), tensors_->buffers_in(slot).begin());
 }
 
-void FlatModel::skip_shard(std::size_t slot) {
-  std::ranges::fill(tensors_->slot(slot), 0.0F);
-}
+void FlatModel::skip_shard(std::size_t slot) { std::ranges::fill(tensors_->slot(slot), 0.0F); }
 
 void FlatModel::take_mean() {
   std::ranges::copy(tensors_->buffers_in(0), tensors_->buffer_state().begin());

@@ -12,10 +12,10 @@
 #include <torch/torch.h>
 
 #include "rubato/runtime/elastic_worker.h"
+#include "rubato/runtime/flat_model.h"
 #include "rubato/runtime/gloo_across.h"
 #include "rubato/runtime/noise_scale.h"
 #include "rubato/runtime/sample_order.h"
-#include "rubato/runtime/flat_model.h"
 #include "rubato/runtime/worker_address.h"
 
 namespace rubato {
@@ -105,19 +105,19 @@ void Trainer::Engine::open() {
     return fail(address.error());
   }
   const int shards = options_.is_deterministic ? kVirtualShards : 0;
-  auto joined = ElasticWorker::join(
-      {.address = *address,
-       .layout = {.parameter_bytes = model_.state_floats() * sizeof(float),
-                  .floats = model_.slot_floats(),
-                  .slots = static_cast<std::size_t>(std::max(1, shards))},
-       .cut = {.samples = options_.samples,
-               .batch = options_.batch,
-               .drop_last = options_.drops_last},
-       .shards = shards,
-       .join_remote = gloo_across(options_.address, kConnectPatience),
-       .measures_noise = options_.measures_noise,
-       .measured_floats = model_.gradient_floats()},
-      state_);
+  auto joined =
+      ElasticWorker::join({.address = *address,
+                           .layout = {.parameter_bytes = model_.state_floats() * sizeof(float),
+                                      .floats = model_.slot_floats(),
+                                      .slots = static_cast<std::size_t>(std::max(1, shards))},
+                           .cut = {.samples = options_.samples,
+                                   .batch = options_.batch,
+                                   .drop_last = options_.drops_last},
+                           .shards = shards,
+                           .join_remote = gloo_across(options_.address, kConnectPatience),
+                           .measures_noise = options_.measures_noise,
+                           .measured_floats = model_.gradient_floats()},
+                          state_);
   if (!joined) {
     return fail(joined.error());
   }
