@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -20,6 +21,7 @@
 #include "rubato/launch/conductor.h"
 #include "rubato/launch/local/local_launcher.h"
 #include "rubato/runtime/blas_check.h"
+#include "rubato/runtime/scaling_measurement.h"
 
 namespace rubato {
 namespace {
@@ -39,6 +41,7 @@ struct TrainFlags {
   bool starts_cold = false;
   bool prints_json = false;
   bool shows_all = false;
+  bool measures = false;
   std::vector<std::string> command{};
 };
 
@@ -146,6 +149,24 @@ void conduct(Conductor& conductor, LocalLauncher& launcher) {
   }
 }
 
+// The measurement that was asked for, if any.
+std::optional<ScalingMeasurement> measurement_of(const TrainFlags& flags) {
+  if (!flags.measures) {
+    return std::nullopt;
+  }
+  return ScalingMeasurement({.workers = shrinking_counts(flags.workers, flags.workers)});
+}
+
+// Shrinks the job when a point of the measurement has been seen long enough.
+void take_in(const ShapeRecord& recent, std::optional<ScalingMeasurement>& measurement,
+             Conductor& conductor) {
+  for (std::uint64_t i = 0; measurement && i < recent.steps; ++i) {
+    if (measurement->on_step(recent.workers, recent.step_seconds()) && !measurement->is_done()) {
+      conductor.resize(measurement->workers_wanted());
+    }
+  }
+}
+
 int train(const TrainFlags& flags) {
   auto script = TrainScript::parse(flags.script);
   if (!script) {
@@ -177,9 +198,11 @@ int train(const TrainFlags& flags) {
                            .milestones = script->steps(),
                            .hosts = flags.hosts};
   Conductor* conducted = nullptr;
-  auto conductor =
-      Conductor::open(std::move(options), **launcher,
-                      {.on_step = [&](std::uint64_t step) { script->on_step(step, *conducted); }});
+  std::optional<ScalingMeasurement> measurement = measurement_of(flags);
+  auto conductor = Conductor::open(
+      std::move(options), **launcher,
+      {.on_step = [&](std::uint64_t step) { script->on_step(step, *conducted); },
+       .on_profile = [&](const ShapeRecord& recent) { take_in(recent, measurement, *conducted); }});
   if (!conductor) {
     return fail(conductor.error());
   }
@@ -225,6 +248,8 @@ void add_train_verb(CLI::App& app, int& code) {
   verb->add_flag("--cold", flags->starts_cold, "Start every worker from nothing");
   verb->add_flag("--all-output", flags->shows_all,
                  "Show what all workers print, not only the first");
+  verb->add_flag("--measure", flags->measures,
+                 "Shrink from --workers to 1 while training, to measure the speed at each count");
   verb->add_flag("--json", flags->prints_json, "Print the timeline as JSON");
   verb->add_option("command", flags->command, "The training program and its arguments, after --")
       ->required();

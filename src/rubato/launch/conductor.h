@@ -45,6 +45,7 @@ struct ConductorEvents {
   std::function<void(std::uint64_t step)> on_step{};  // Whenever a higher one is known.
   std::function<void(const wire::Heartbeat& heartbeat)> on_progress{};
   std::function<void(const GenerationRecord& record)> on_generation{};
+  std::function<void(const ShapeRecord& recent)> on_profile{};  // Of the steps since the last.
 };
 
 /// One job. Used from one thread, which turns its loop.
@@ -102,6 +103,8 @@ class Conductor {
   void on_heartbeat(WorkerId worker, const wire::Heartbeat& heartbeat);
   void keep_snapshot(WorkerId worker, const wire::SnapshotWritten& written,
                      std::vector<Descriptor> descriptors);
+  void add_profile(const wire::Profile& profile);
+  void note_straggler(const wire::Straggler& straggler);
   void set_in_table(const wire::TableSet& entry);
   void look_up(WorkerId worker, const std::string& key);
   void note_step(std::uint64_t step);

@@ -136,6 +136,12 @@ void Conductor::handle(WorkerId worker, const wire::FromWorker& message,
     case wire::FromWorker::kRefused:
       fail(JobOutcome::Refused, kExitBadInput, message.refused().reason());
       break;
+    case wire::FromWorker::kProfile:
+      add_profile(message.profile());
+      break;
+    case wire::FromWorker::kStraggler:
+      note_straggler(message.straggler());
+      break;
     case wire::FromWorker::kTableSet:
       set_in_table(message.table_set());
       break;
@@ -166,6 +172,40 @@ void Conductor::keep_snapshot(WorkerId worker, const wire::SnapshotWritten& writ
                                    .step = written.step(),
                                    .bytes = written.bytes(),
                                    .memory = std::move(descriptors.front())});
+  }
+}
+
+void Conductor::add_profile(const wire::Profile& profile) {
+  const ShapeRecord recent{.workers = static_cast<int>(profile.workers()),
+                           .batch = profile.batch(),
+                           .steps = profile.steps(),
+                           .total_seconds = profile.total_seconds(),
+                           .compute_seconds = profile.compute_seconds(),
+                           .reduce_seconds = profile.reduce_seconds(),
+                           .data_seconds = profile.data_seconds()};
+  const auto found = std::ranges::find_if(timeline_.profile, [&](const ShapeRecord& record) {
+    return record.workers == recent.workers && record.batch == recent.batch;
+  });
+  if (found == timeline_.profile.end()) {
+    timeline_.profile.push_back(recent);
+  } else {
+    found->steps += recent.steps;
+    found->total_seconds += recent.total_seconds;
+    found->compute_seconds += recent.compute_seconds;
+    found->reduce_seconds += recent.reduce_seconds;
+    found->data_seconds += recent.data_seconds;
+  }
+  if (events_.on_profile) {
+    events_.on_profile(recent);
+  }
+}
+
+void Conductor::note_straggler(const wire::Straggler& straggler) {
+  const GenerationRecord* const record = record_of(straggler.generation());
+  if (record != nullptr && straggler.rank() < record->members.size()) {
+    timeline_.stragglers.push_back({.generation = straggler.generation(),
+                                    .worker = record->members[straggler.rank()],
+                                    .evidence = straggler.evidence()});
   }
 }
 

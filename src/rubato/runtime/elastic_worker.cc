@@ -267,11 +267,24 @@ Status ElasticWorker::commit() {
   if (const auto batch = static_cast<std::uint64_t>(report_.notes[kBatch]); batch > 0) {
     setup_.cut.batch = batch;
   }
-  last_commit_ = Clock::now();
+  const auto moment = Clock::now();
+  const double total = std::chrono::duration<double>(moment - last_commit_).count();
+  last_commit_ = moment;
   pulse_.stand_at(cursor_.step, static_cast<std::uint32_t>(cursor_.epoch), setup_.cut.batch);
   pulse_.count_step(times_, range.samples(), mean_loss_);
   if (link_ == nullptr) {
     return ok_status();
+  }
+  if (rank_ == 0) {
+    observer_.observe({.generation = generation_,
+                       .batch = range.samples(),
+                       .total_seconds = total,
+                       .times = times_,
+                       .notes = report_.notes,
+                       .split = split_});
+    for (const wire::FromWorker& message : observer_.take_messages(is_switching_)) {
+      link_->send(message);
+    }
   }
   if (std::exchange(is_first_step_, false)) {
     wire::FromWorker message;

@@ -22,6 +22,7 @@
 #include "rubato/runtime/group_inbox.h"
 #include "rubato/runtime/handover.h"
 #include "rubato/runtime/snapshot_slots.h"
+#include "rubato/runtime/step_observer.h"
 #include "rubato/runtime/training_state.h"
 #include "rubato/runtime/worker_address.h"
 #include "rubato/runtime/worker_pulse.h"
@@ -158,6 +159,7 @@ class ElasticWorker {
   Clock::time_point last_commit_;
   Clock::time_point step_began_;
   StepTimes times_;
+  StepObserver observer_;
 };
 
 }  // namespace rubato
