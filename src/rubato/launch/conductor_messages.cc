@@ -12,6 +12,12 @@ namespace {
 
 constexpr int kExitBadInput = 65;
 
+// Somebody ended it from outside, maybe with all others: that says nothing against the program.
+bool is_kill(const ExitCause& cause) {
+  return cause.kind == ExitKind::Signal &&
+         (cause.status.signal == SIGKILL || cause.status.signal == SIGTERM);
+}
+
 }  // namespace
 
 void Conductor::take_connections() {
@@ -85,10 +91,9 @@ void Conductor::hear(WorkerId worker) {
   auto frames = found->second.channel->receive();
   if (!frames) {
     found->second.channel.reset();
-    // Without a line it can be told of no generation. Most likely it has ended anyway.
-    if (!found->second.is_finished && !found->second.is_told_to_exit) {
-      [[maybe_unused]] const Status killed = launcher_.signal(worker, SIGKILL);
-    }
+    // Most likely it has ended, and the launcher will tell why.
+    found->second.is_cut_off = !found->second.is_finished && !found->second.is_told_to_exit;
+    found->second.heard = Clock::now();
     return;
   }
   found->second.heard = Clock::now();
@@ -191,10 +196,14 @@ void Conductor::look_up(WorkerId worker, const std::string& key) {
 }
 
 void Conductor::note_step(std::uint64_t step) {
-  if (step > highest_step_) {
-    highest_step_ = step;
+  if (step > known_step_) {
+    known_step_ = step;
     timeline_.steps = step;
     failures_ = 0;
+    kills_ = 0;
+  }
+  if (step > highest_step_) {
+    highest_step_ = step;
     if (events_.on_step) {
       events_.on_step(step);
     }
@@ -206,8 +215,17 @@ void Conductor::on_entered(WorkerId worker, const wire::Entered& entered) {
     record->pause = std::max(record->pause, Duration{entered.pause_us()});
     record->received_bytes = std::max(record->received_bytes, entered.received_bytes());
     record->step = entered.step();
+    // Only the first word of a generation tells: other members may be heard of after the steps, and
+    // even after the generations, that came next.
+    if (entered.generation() > entered_generation_) {
+      entered_generation_ = entered.generation();
+      record->lost_steps = known_step_ > entered.step() ? known_step_ - entered.step() : 0;
+      known_step_ = entered.step();
+      if (events_.on_leader) {
+        events_.on_leader(record->members.front());
+      }
+    }
     record->entered = now();
-    record->lost_steps = highest_step_ > entered.step() ? highest_step_ - entered.step() : 0;
     note_step(entered.step());
   }
   carry_out(membership_.on_entered(worker, entered.generation()),
@@ -235,12 +253,15 @@ void Conductor::on_finished(WorkerId worker, const wire::Finished& finished) {
   timeline_.parameter_hash = finished.parameter_hash();
   timeline_.loss = finished.loss();
   seats_.at(worker).is_finished = true;
-  // All members have agreed that this was the last step; whoever is none has nothing left to do.
-  for (auto& [id, seat] : seats_) {
-    if (std::ranges::count(membership_.members(), id) == 0) {
+  // All members have agreed that this was the last step. Whoever is none has nothing left to do,
+  // even if it waits for them in a newer generation.
+  const GenerationRecord* const record = record_of(finished.generation());
+  for (const auto& [id, seat] : seats_) {
+    if (record == nullptr || std::ranges::count(record->members, id) == 0) {
       end(id, "the job is finished");
     }
   }
+  finished_ = is_first ? Clock::now() : finished_;
   is_winding_down_ = true;
 }
 
@@ -274,9 +295,9 @@ void Conductor::on_ended(const WorkerEnd& ended) {
       ended.cause.kind == ExitKind::UserError || ended.cause.kind == ExitKind::OutOfMemory ||
       ended.cause.kind == ExitKind::Finished || ended.cause.kind == ExitKind::Signal;
   if (is_own_failure && !seat.is_told_to_exit) {
-    ++failures_;
+    ++(is_kill(ended.cause) ? kills_ : failures_);
     const bool never_spoke = timeline_.workers[seat.record].warm == Duration{};
-    if (static_cast<int>(failures_) >= options_.failures_max ||
+    if (failures_ >= options_.failures_max || kills_ >= options_.kills_max ||
         (ended.cause.kind == ExitKind::Finished && never_spoke)) {
       const bool is_plain = ended.cause.kind == ExitKind::Finished;
       fail(JobOutcome::Failed, is_plain ? kExitBadInput : shell_code(ended.cause.status),

@@ -286,7 +286,9 @@ Status ElasticWorker::commit() {
     link_->send(message);
   }
   const auto every = link_->welcome().snapshot_steps();
-  const bool is_due = every > 0 && cursor_.step % every == 0;
+  // The leader before may have been lost before it could write the one that was due.
+  const bool is_due =
+      every > 0 && (cursor_.step % every == 0 || std::exchange(is_new_leader_, false));
   if (rank_ == 0 && (link_->take_snapshot_request() || is_due)) {
     if (Status written = write_snapshot(); !written) {
       return written;
@@ -344,6 +346,7 @@ Status ElasticWorker::try_entering(const BuiltGroup& built) {
     return Error{.code = ErrorCode::Io, .message = "a newer generation was forced"};
   }
   group_ = built.communicator;
+  is_new_leader_ = group_->rank() == 0 && rank_ != 0;
   rank_ = group_->rank();
   is_first_step_ = true;
   pulse_.stand_at(cursor_.step, static_cast<std::uint32_t>(cursor_.epoch), setup_.cut.batch);
@@ -499,6 +502,7 @@ Status ElasticWorker::finish() {
   message.mutable_finished()->set_step(cursor_.step);
   message.mutable_finished()->set_parameter_hash(parameter_hash());
   message.mutable_finished()->set_loss(mean_loss_);
+  message.mutable_finished()->set_generation(generation_);
   link_->send(message);
   return ok_status();
 }

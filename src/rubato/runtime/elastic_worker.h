@@ -153,6 +153,7 @@ class ElasticWorker {
   double mean_loss_ = 0;
   bool is_switching_ = false;
   bool is_first_step_ = false;
+  bool is_new_leader_ = false;
   std::int64_t received_bytes_ = 0;
   bool was_source_ = false;
   Clock::time_point last_commit_;
