@@ -179,7 +179,8 @@ int train(const TrainFlags& flags) {
   Conductor* conducted = nullptr;
   auto conductor =
       Conductor::open(std::move(options), **launcher,
-                      {.on_step = [&](std::uint64_t step) { script->on_step(step, *conducted); }});
+                      {.on_step = [&](std::uint64_t step) { script->on_step(step, *conducted); },
+                       .on_leader = [&](WorkerId worker) { (*launcher)->echo(worker); }});
   if (!conductor) {
     return fail(conductor.error());
   }
@@ -224,7 +225,7 @@ void add_train_verb(CLI::App& app, int& code) {
       ->check(CLI::PositiveNumber);
   verb->add_flag("--cold", flags->starts_cold, "Start every worker from nothing");
   verb->add_flag("--all-output", flags->shows_all,
-                 "Show what all workers print, not only the first");
+                 "Show what all workers print, not only the one with rank 0");
   verb->add_flag("--json", flags->prints_json, "Print the timeline as JSON");
   verb->add_option("command", flags->command, "The training program and its arguments, after --")
       ->required();
