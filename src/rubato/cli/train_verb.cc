@@ -134,10 +134,14 @@ void print_notes(LocalLauncher& launcher) {
 
 volatile std::sig_atomic_t interrupted = 0;
 
-// Turns the loop until the job is over; an interrupt ends it in good order.
-void conduct(Conductor& conductor, LocalLauncher& launcher) {
+// From now on an interrupt ends the job in good order.
+void catch_interrupts() {
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::signal(SIGTERM, [](int) { interrupted = 1; });
+}
+
+// Turns the loop until the job is over.
+void conduct(Conductor& conductor, LocalLauncher& launcher) {
   while (conductor.turn(std::chrono::seconds(1))) {
     print_notes(launcher);
     if (interrupted != 0) {
@@ -151,6 +155,7 @@ int train(const TrainFlags& flags) {
   if (!script) {
     return fail(script.error());
   }
+  catch_interrupts();
   const auto directory = JobDirectory::open(flags.directory);
   if (!directory) {
     return fail(directory.error());
