@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "rubato/runtime/elastic_worker.h"
 #include "rubato/runtime/flat_model.h"
 #include "rubato/runtime/gloo_across.h"
+#include "rubato/runtime/matrix_speed.h"
 #include "rubato/runtime/noise_scale.h"
 #include "rubato/runtime/sample_order.h"
 #include "rubato/runtime/worker_address.h"
@@ -22,6 +25,11 @@ namespace rubato {
 namespace {
 
 constexpr auto kConnectPatience = std::chrono::seconds(10);
+
+std::string cpuinfo() {
+  std::ifstream file("/proc/cpuinfo");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 // The optimizer's state, whole: its own format is self-describing.
 class OptimizerState final : public TrainingState {
@@ -103,6 +111,13 @@ void Trainer::Engine::open() {
   const auto address = worker_address();
   if (!address) {
     return fail(address.error());
+  }
+  // One worker of a job is enough to say it.
+  if (address->worker <= 1) {
+    const std::string warning = slow_matrix_warning(matrix_gigaflops(), cpuinfo());
+    if (!warning.empty()) {
+      fmt::print(stderr, "rubato: {}\n", warning);
+    }
   }
   const int shards = options_.is_deterministic ? kVirtualShards : 0;
   auto joined =
