@@ -45,6 +45,7 @@ experiments: build ## Reproduce published figures beside the published values
 	experiments/pollux/run.sh
 	experiments/oasis/run.sh
 	experiments/dps/run.sh
+	experiments/chronus/run.sh
 
 docs: configure ## Write the documents that are made from the program
 	@cmake --build --preset release -j $(JOBS) --target rubato

@@ -3,6 +3,7 @@
 #   src/rubato/<folder>/*.cc         library rubato_<folder>, alias rubato::<folder>
 #   src/rubato/<folder>/*.proto      messages, compiled into rubato_<folder>
 #   src/rubato/<folder>/torch/*.cc   library rubato_<folder>_torch, if libtorch is there
+#   src/rubato/<folder>/testing/     what tests load; not part of any library
 #   src/rubato/<folder>/*_test.cc    one executable <folder>_test, one ctest, label unit
 #   src/rubato/<folder>/*_fuzz.cc    one executable each, named as the file, label fuzz
 #   src/rubato/<folder>/*_bench.cc   part of engine_bench, with bench/*.cc
@@ -24,7 +25,7 @@ endif()
 function(rubato_library folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS;LINK")
   file(GLOB_RECURSE all CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/rubato/${folder}/*.cc")
-  list(FILTER all EXCLUDE REGEX "/torch/")
+  list(FILTER all EXCLUDE REGEX "/(torch|testing)/")
   set(sources ${all})
   set(tests ${all})
   set(fuzzers ${all})
@@ -86,8 +87,8 @@ endfunction()
 # rubato_torch_library(<folder>): the part of a folder that sees libtorch. Its tests are
 # <folder>_torch_test; no header of ours includes libtorch.
 function(rubato_torch_library folder)
-  if(NOT Torch_FOUND)
-    message(STATUS "libtorch not found: training programs cannot be built")
+  if(NOT Torch_FOUND OR NOT RUBATO_GLOO_INCLUDE OR NOT RUBATO_GLOO_LIBRARY)
+    message(STATUS "libtorch or gloo not found: training programs in C++ cannot be built")
     return()
   endif()
   file(GLOB_RECURSE all CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/rubato/${folder}/torch/*.cc")
@@ -100,9 +101,11 @@ function(rubato_torch_library folder)
   endif()
   set(library rubato_${folder}_torch)
   add_library(${library} STATIC ${sources})
-  target_include_directories(${library} SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
-  target_link_libraries(${library} PUBLIC rubato::${folder} ${TORCH_LIBRARIES}
-                                   PRIVATE rubato_warnings)
+  target_include_directories(${library} SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS}
+                                                       "${RUBATO_GLOO_INCLUDE}")
+  target_link_libraries(
+    ${library} PUBLIC rubato::${folder} ${TORCH_LIBRARIES} "${RUBATO_GLOO_LIBRARY}"
+               PRIVATE rubato_warnings)
   add_library(rubato::${folder}_torch ALIAS ${library})
   if(tests AND RUBATO_TESTS)
     rubato_test(${folder}_torch_test torch SOURCES ${tests} LINK ${library})
@@ -156,6 +159,18 @@ function(rubato_binary name source)
     add_executable(${name} ${found})
     target_link_libraries(${name} PRIVATE ${arg_LINK} rubato_warnings)
   endif()
+endfunction()
+
+# rubato_programs(LINK <target>...): training programs that tests run, one per file of
+# tests/programs.
+function(rubato_programs)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "LINK")
+  file(GLOB programs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/programs/*.cc")
+  foreach(program IN LISTS programs)
+    cmake_path(GET program STEM name)
+    add_executable(${name} ${program})
+    target_link_libraries(${name} PRIVATE ${arg_LINK} rubato_warnings)
+  endforeach()
 endfunction()
 
 # rubato_scenarios(LINK <target>...): the tests that cross folders. They find the command-line
@@ -264,4 +279,15 @@ function(rubato_checks)
     list(APPEND checks check_experiments_${name})
   endforeach()
   set_tests_properties(${checks} PROPERTIES LABELS check TIMEOUT 60)
+endfunction()
+
+# rubato_example(<name> <source> [LINK <target>...]): an example in C++; needs libtorch.
+function(rubato_example name source)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LINK")
+  if(NOT TARGET rubato_runtime_torch)
+    return()
+  endif()
+  add_executable(${name} "${PROJECT_SOURCE_DIR}/examples/${source}")
+  target_include_directories(${name} SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS})
+  target_link_libraries(${name} PRIVATE rubato::runtime_torch ${arg_LINK})
 endfunction()

@@ -114,6 +114,30 @@ TEST_F(Program, PrintsTheFixedJsonNames) {
   EXPECT_EQ(report["results"][0]["promises_broken"], 0);
 }
 
+TEST_F(Program, NamesTheFileOfAGpuTypeThatIsWrong) {
+  std::filesystem::create_directories(path("profiles/net"));
+  const std::string head = "placement,local_bsz,step_time,sync_time\n";
+  write("profiles/net/placements.csv", head + "1,10,1,0\n");
+  write("profiles/net/placements-A100.csv", head + "1,10,0,0\n");
+  write("profiles/net/validation-10.csv", "progress,iteration,grad_sqr,grad_var\n100,100,1,1\n");
+  const std::string trace =
+      write("work.csv", "name,time,application,num_replicas,batch_size\nnet-1,0,net,1,10\n");
+  const std::string command = "sim --trace " + trace + " --format pollux --profiles " +
+                              path("profiles") + " --policy sia,gavel-las,gavel-ftf --cluster ";
+
+  const Outcome bad = run(command + "2x4:T4+2x4:A100");
+  const Outcome good = run(command + "2x4:T4+2x4:V100");
+
+  EXPECT_EQ(bad.code, 65);
+  EXPECT_NE(bad.out.find("placements-A100.csv:2: step_time: '0' is not a positive number"),
+            std::string::npos)
+      << bad.out;
+  EXPECT_EQ(good.code, 0) << good.out;
+  EXPECT_NE(good.out.find("net: V100 GPUs take the step times of placements.csv"),
+            std::string::npos)
+      << good.out;
+}
+
 TEST_F(Program, SaysTheSameTwice) {
   const std::string command =
       "sim --trace " + generated(60) + " --cluster 4x8 --json --noise 0.1 --seed 4";

@@ -64,9 +64,7 @@ class PolluxReplay : public testing::Test {
     auto profiled = with_profiles(*jobs, kData + "/traces", topology);
     EXPECT_TRUE(profiled.ok());
     SpeedBook speeds(std::move(profiled->rows), topology);
-    for (auto& [model, profile] : profiled->profiles) {
-      speeds.add(model, profiled->gpu_type, std::move(profile));
-    }
+    speeds.add(std::move(profiled->profiles));
     const Workload ready = prepare(std::move(profiled->jobs), speeds);
     const auto result =
         simulate(ready.jobs, topology, speeds,

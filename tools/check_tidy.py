@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks the rules about text that neither the compiler nor clang-tidy checks.
 
-Lengths of lines and files, how headers open, whitespace, folder names, machine-specific paths, and
-what the deterministic folders may not use: clocks, threads, files, shared ownership, the
-distributions of <random>.
+Lengths of lines and files, how headers open, whitespace, folder names, machine-specific paths,
+types that share a name, and what the deterministic folders may not use: clocks, threads, files,
+shared ownership, the distributions of <random>.
 
 Usage: check_tidy.py [ROOT]
 """
@@ -48,6 +48,13 @@ COMMENT_OR_STRING = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(?P<mark>\w*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"'
     r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'",
     re.DOTALL,
+)
+# The start of a namespace, the definition of a type, or a brace of anything else.
+SCOPE = re.compile(
+    r"\bnamespace\s*(?P<namespace>[\w:]*)\s*\{"
+    r"|\b(?:struct|class|union|enum(?:\s+(?:class|struct))?)\s+(?:\[\[[^\]]*\]\]\s*)?"
+    r"(?P<type>\w+(?:::\w+)*)\s*(?:final\s*)?(?::(?!:)[^;{}]*)?\{"
+    r"|(?P<brace>[{}])"
 )
 
 
@@ -121,6 +128,32 @@ def purity_problems(where, folder, text):
                 yield f"{where}:{number}: {message}"
 
 
+def types_of(text):
+    """(Qualified name, line) of each type that other files can see, whether they mean to or not."""
+    code = code_of(text)
+    scopes = []  # Names of namespaces; None for other braces, which hide what they hold.
+    for match in SCOPE.finditer(code):
+        if match["brace"] == "}":
+            if scopes:
+                scopes.pop()
+        elif match["namespace"] is not None:
+            scopes.append(match["namespace"] or None)
+        else:
+            if match["type"] and None not in scopes:
+                line = code.count("\n", 0, match.start("type")) + 1
+                yield "::".join([*scopes, match["type"]]), line
+            scopes.append(None)
+
+
+def name_problems(files):
+    """Two types of one name in one program are one type to the linker, which keeps either."""
+    first = {}
+    for where, text in files:
+        for name, line in types_of(text):
+            if first.setdefault(name, where) != where:
+                yield f"{where}:{line}: {name} is defined in {first[name]} as well"
+
+
 def files_of(root):
     """All (path, path relative to root) that are ours, sorted."""
     for directory, folders, names in os.walk(root):
@@ -152,12 +185,16 @@ def check(root):
     """Returns all problems, as lines of text."""
     problems = []
     homeless = set()
+    sources = []
     for path, where in files_of(root):
         parents = where.split("/")[:-1]
         homeless.update(
             "/".join(parents[: i + 1]) for i, name in enumerate(parents) if name in HOMELESS
         )
         problems += file_problems(path, where)
+        if path.suffix in CODE and where.startswith("src/"):
+            sources.append((where, path.read_text(encoding="utf-8", errors="replace")))
+    problems += name_problems(sources)
     problems += [f"{folder}: name the folder after what it holds" for folder in sorted(homeless)]
     return problems
 

@@ -196,6 +196,31 @@ class TidyTest(TreeTest):
         self.assert_one("README.md", "a\tb\n", "tab")
         self.assert_one("README.md", "a \n", "trailing space")
 
+    def test_refuses_two_types_of_one_name(self):
+        self.write("src/rubato/core/a.h", HEADER + "namespace rubato {\nstruct Seat {\n};\n}\n")
+        text = "namespace rubato {\n// A struct Seat {\nclass Seat final : public Base {\n};\n}\n"
+        self.assert_one(
+            "src/rubato/policy/b.cc", text, "b.cc:3: rubato::Seat is defined in src/rubato/core/a.h"
+        )
+
+    def test_refuses_a_second_type_behind_an_unnamed_namespace(self):
+        self.write("src/rubato/core/a.cc", "namespace rubato {\nenum class Seat : char {};\n}\n")
+        text = "namespace rubato {\nnamespace {\nint f() { return 0; }\n}\nstruct Seat {};\n}\n"
+        self.assert_one("src/rubato/core/b.cc", text, "b.cc:5: rubato::Seat is defined in")
+
+    def test_lets_hidden_types_share_a_name(self):
+        self.write("src/rubato/core/a.h", HEADER + "namespace rubato {\nstruct Seat {\n};\n}\n")
+        hidden = (
+            "namespace {\nstruct Seat {};\n}\n",
+            "struct Row {\n  struct Seat {\n  };\n};\n",
+            "namespace deep {\nstruct Seat {};\n}\n",
+            "void f() {\n  struct Seat {};\n}\n",
+            "struct Seat;\ntemplate <class Seat> void g(struct Seat& seat) {}\n",
+        )
+        for text in hidden:
+            with self.subTest(text):
+                self.assert_clean("src/rubato/core/b.cc", "namespace rubato {\n" + text + "}\n")
+
     def test_leaves_data_and_builds_alone(self):
         self.assert_clean("tests/corpus/philly/a.json", "\t")
         self.assert_clean("build-asan/a.h", "\t")

@@ -68,6 +68,7 @@ class Simulation:
     speeds: Path | None = None
     noise: float = 0.0
     seed: int = 0
+    restart: float = 0.0  # Seconds; 0: by model.
 
     def command(self, binary: Path) -> list[str]:
         """The command line."""
@@ -76,6 +77,8 @@ class Simulation:
         words += ["--overhead", self.overhead, "--seed", str(self.seed), "--json"]
         if self.speeds is not None:
             words += ["--speeds", str(self.speeds)]
+        if self.restart:
+            words += ["--restart", f"{self.restart:g}"]
         if self.noise:
             words += ["--noise", f"{self.noise:g}"]
         return words

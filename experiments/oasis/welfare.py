@@ -40,7 +40,7 @@ def job(number, arrival, draw):
 def write_trace(path, jobs, seed):
     draw = random.Random(seed)
     arrivals = sorted(draw.uniform(0, SLOTS * SLOT) for _ in range(jobs))
-    lines = [{"format": "rubato-trace/1", "source": "experiments/oasis", "seed": seed}]
+    lines = [{"format": "rubato-trace/2", "source": "experiments/oasis", "seed": seed}]
     lines += [job(number + 1, math.floor(at), draw) for number, at in enumerate(arrivals)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 

@@ -1,7 +1,7 @@
 // A folder of measured profiles, one subfolder per application, for the jobs of a trace.
 //
-// DIR/<application>/placements.csv, scalability.csv (may be absent) and validation-<batch>.csv; the
-// pure parsing is predict/profile_rows.h. Only what the jobs need is read.
+// DIR/<application>/ holds the files of profile_files.h. Only what the jobs and the GPU types of
+// the cluster need is read.
 #pragma once
 
 #include <map>
@@ -12,6 +12,7 @@
 #include "rubato/core/job.h"
 #include "rubato/core/topology.h"
 #include "rubato/predict/application_profile.h"
+#include "rubato/predict/speed_book.h"
 #include "rubato/predict/speed_row.h"
 
 namespace rubato {
@@ -20,15 +21,14 @@ namespace rubato {
 /// them.
 struct ProfiledJobs {
   std::vector<Job> jobs{};
-  std::vector<SpeedRow> rows{};  // One set per (model, batch) that occurs, of the cluster's type.
-  std::map<std::string, ApplicationProfile> profiles{};  // By model.
-  std::string gpu_type{};                                // The cluster's, on which they hold.
-  std::vector<std::string> notes{};  // What was taken from neighbouring batches, one line per kind.
+  std::vector<SpeedRow> rows{};  // One set per (model, batch) that occurs and GPU type.
+  std::map<ProfileKey, ApplicationProfile> profiles{};
+  /// What was taken from neighbouring batches, one line per kind, or from no type in particular.
+  std::vector<std::string> notes{};
 };
 
-/// A job that names no application is left as it is. Fails if a named application has no profile,
-/// if a file is wrong, or if the cluster has several GPU types: profiles do not say which one was
-/// used.
+/// A job that names no application is left as it is. Fails if a named application has no profile
+/// for any GPU type of the cluster, or if a file is wrong.
 [[nodiscard]] Result<ProfiledJobs> with_profiles(std::vector<Job> jobs,
                                                  const std::string& directory,
                                                  const Topology& topology);

@@ -81,8 +81,7 @@ TEST_F(WithProfiles, GivesBackTheProfileAndItsLimits) {
 
   ASSERT_TRUE(result.ok()) << result.error().message;
   ASSERT_EQ(result->profiles.size(), 1U);
-  EXPECT_EQ(result->profiles.at("net").epochs(), 2);
-  EXPECT_EQ(result->gpu_type, "T4");
+  EXPECT_EQ(result->profiles.at({"net", "T4"}).epochs(), 2);
   EXPECT_EQ(result->jobs[0].batches,
             (BatchLimits{.initial = 20, .max = 20, .local_min = 5, .local_max = 10}));
   EXPECT_FALSE(result->jobs[1].batches.can_adapt());
@@ -164,9 +163,66 @@ TEST_F(WithProfiles, FailsOnAFolderThatIsNotThere) {
   EXPECT_EQ(file.error().message, path("philly.csv") + ": cannot be read: Not a directory");
 }
 
-TEST_F(WithProfiles, RefusesAClusterOfSeveralTypes) {
-  EXPECT_EQ(profiled({}, "1x4:T4+1x4:V100").error().message,
-            "--profiles holds for one GPU type; the cluster has 'T4' and 'V100'");
+TEST_F(WithProfiles, TakesEachTypeFromItsOwnFiles) {
+  write("net/placements-A100.csv",
+        "placement,local_bsz,step_time,sync_time\n1,5,0.1,0\n1,40,0.2,0\n4,40,0.5,0.3\n");
+
+  const auto result = profiled({Job{.model = "net", .batch = 20}}, "1x4:T4+1x4:A100");
+
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  const ApplicationProfile& slow = result->profiles.at({"net", "T4"});
+  const ApplicationProfile& fast = result->profiles.at({"net", "A100"});
+  EXPECT_EQ(slow.pass({1}, 10).step, 1);
+  EXPECT_DOUBLE_EQ(fast.pass({1}, 20).step, 0.1 + 0.1 * 15 / 35);
+  EXPECT_EQ(fast.pass({4}, 40).exchange, 0.3);
+  EXPECT_EQ(slow.limits().local_max, 10);
+  EXPECT_EQ(fast.limits().local_max, 40);
+  EXPECT_EQ(result->jobs[0].batches.local_max, 40);  // Each type narrows it to its own.
+  EXPECT_EQ(result->jobs[0].work, 100);
+  ASSERT_EQ(result->notes.size(), 1U);
+  EXPECT_EQ(result->notes[0], "net: T4 GPUs take the step times of placements.csv");
+  double speeds = 0;
+  for (const SpeedRow& row : result->rows) {
+    if (row.gpus == 1) {
+      speeds += row.speed;
+    }
+  }
+  // Two passes of ten in 2 s there, one of twenty here.
+  EXPECT_DOUBLE_EQ(speeds, 0.5 + 1 / (0.1 + 0.1 * 15 / 35));
+}
+
+TEST_F(WithProfiles, LeavesOutATypeThatNobodyMeasured) {
+  write("own/placements-A100.csv", "placement,local_bsz,step_time,sync_time\n1,10,1,0\n");
+  write("own/scalability-V100.csv", "num_nodes,num_replicas,local_bsz,step_time,sync_time\n");
+  write("own/validation-20.csv", "progress,iteration,grad_sqr,grad_var\n1,1,1,1\n");
+  const std::vector<Job> jobs = {Job{.name = "j", .model = "own", .batch = 20}};
+
+  const auto both = profiled(jobs, "1x4:T4+1x4:A100");
+
+  ASSERT_TRUE(both.ok()) << both.error().message;
+  EXPECT_EQ(both->profiles.size(), 1U);
+  ASSERT_EQ(both->notes.size(), 1U);
+  EXPECT_EQ(both->notes[0], "own: not measured on T4 GPUs, so it never runs there");
+  EXPECT_EQ(profiled(jobs, "1x4:T4").error().message,
+            path("own") + ": neither placements.csv nor one for 'T4'; measured: A100");
+  EXPECT_EQ(profiled(jobs, "1x4:V100").error().message,
+            path("own/scalability-V100.csv") + ": placements-V100.csv is missing beside it");
+}
+
+TEST_F(WithProfiles, NamesFileLineAndFieldOfABadMeasurementOfAType) {
+  write("net/placements-A100.csv", "placement,local_bsz,step_time,sync_time\n1,10,1,2\n");
+  const std::vector<Job> jobs = {Job{.model = "net", .batch = 20}};
+
+  EXPECT_EQ(
+      profiled(jobs, "1x4:A100").error().message,
+      path("net/placements-A100.csv") + ":2: sync_time: '2' is not a number from 0 to step_time");
+  EXPECT_EQ(profiled(jobs, "1x4:A100").error().code, ErrorCode::BadInput);
+  EXPECT_EQ(
+      profiled(jobs, "1x4").value().notes,
+      std::vector<std::string>{"net: GPUs without a type take the step times of placements.csv"});
+  write("net/placements-A100.csv", "placement,local_bsz,step_time,sync_time\n");
+  EXPECT_EQ(profiled(jobs, "1x4:A100").error().message,
+            path("net/placements-A100.csv") + ": no step times");
 }
 
 TEST(Preferring, DropsOtherRowsOfTheSameKind) {

@@ -307,8 +307,10 @@ void add_sim_verb(CLI::App& app, int& code, const std::string& command) {
                    "Policies, or all: a tournament; see `rubato policy list`")
       ->delimiter('\x1f');
   verb->add_option("--speeds", arguments->speeds, "CSV of measured speeds");
-  verb->add_option("--profiles", arguments->profiles,
-                   "Folder of measured profiles, one subfolder per application");
+  verb->add_option(
+      "--profiles", arguments->profiles,
+      "Folder of measured profiles, one subfolder per application: placements[-TYPE].csv, "
+      "...");
   verb->add_option("--slot", arguments->slot_seconds, "Least seconds between two rounds")
       ->check(CLI::Range(0.001, 1e6));
   verb->add_option("--rounds", arguments->rounds,

@@ -35,8 +35,7 @@ Result<TraceWorkload> load_workload(const WorkloadRequest& request, const Topolo
   }
   std::vector<SpeedRow> rows(request.rows.begin(), request.rows.end());
   std::vector<std::string> notes;
-  std::map<std::string, ApplicationProfile> profiles;
-  std::string profiled_type;
+  std::map<ProfileKey, ApplicationProfile> profiles;
   if (!request.profiles.empty()) {
     auto profiled = with_profiles(*std::move(jobs), request.profiles, topology);
     if (!profiled) {
@@ -45,14 +44,11 @@ Result<TraceWorkload> load_workload(const WorkloadRequest& request, const Topolo
     jobs = std::move(profiled->jobs);
     notes = std::move(profiled->notes);
     profiles = std::move(profiled->profiles);
-    profiled_type = std::move(profiled->gpu_type);
     // Measured profiles go before the rows of a speeds file for the same kind of job.
     rows = preferring(std::move(profiled->rows), std::move(rows));
   }
   TraceWorkload loaded{.trace = request.trace, .speeds = SpeedBook(std::move(rows), topology)};
-  for (auto& [model, profile] : profiles) {
-    loaded.speeds.add(model, profiled_type, std::move(profile));
-  }
+  loaded.speeds.add(std::move(profiles));
   Workload workload = prepare(*std::move(jobs), loaded.speeds);
   loaded.workloads.push_back(std::move(workload.jobs));
   for (int draw = 1; draw < request.deadline_draws; ++draw) {

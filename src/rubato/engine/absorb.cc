@@ -26,6 +26,16 @@ std::vector<JobId> jobs_on(const EngineState& state, const Node& node) {
   return hit;
 }
 
+// How many samples workers may take at a time in each pool: what was measured there.
+std::vector<BatchLimits> local_limits(const EngineState& state, const JobState& job) {
+  std::vector<BatchLimits> limits;
+  for (const Pool& pool : state.topology.pools()) {
+    const ApplicationProfile* profile = state.speeds.profile(job.speed, pool.id);
+    limits.push_back(profile == nullptr ? job.job.batches : profile->limits());
+  }
+  return limits;
+}
+
 /// Takes in one event; each call answers whether it was news.
 struct Absorber {
   EngineState& state;
@@ -97,7 +107,7 @@ struct Absorber {
     JobState& job = state.jobs.insert(arrival.job);
     job.speed = state.speeds.resolve(job.job);
     job.reason = Reason::WaitingForGpus;
-    state.goodputs.arrive(job.job);
+    state.goodputs.arrive(job.job, local_limits(state, job));
     return true;
   }
 

@@ -15,7 +15,8 @@
 namespace rubato {
 namespace {
 
-constexpr std::string_view kFormat = "rubato-journal/1";
+constexpr std::string_view kFormat = "rubato-journal/2";
+constexpr std::string_view kOldFormat = "rubato-journal/1";
 
 // Words for enums, in the order of their values.
 using Words3 = std::array<std::string_view, 3>;
@@ -237,13 +238,31 @@ Result<JournalReader> JournalReader::open(std::string_view text) {
   }
   LineReader line(reader.text_);
   if (const std::string_view format = line.word(); format != kFormat) {
-    return reader.error(fmt::format("'{}' expected, '{}' found", kFormat, format));
+    return reader.error(fmt::format("'{}' expected, '{}' found{}", kFormat, format,
+                                    format == kOldFormat ? ", which older versions wrote" : ""));
   }
   fields(line, reader.header_);
   if (const std::string problem = line.problem(); !problem.empty()) {
     return reader.error(problem);
   }
+  if (const Status read = reader.read_speeds(); !read) {
+    return read.error();
+  }
   return reader;
+}
+
+// Reads the lines on speed that stand next.
+Status JournalReader::read_speeds() {
+  SpeedLinesReader lines;
+  while (SpeedLinesReader::knows(rest_.substr(0, rest_.find_first_of(" \n"))) && advance()) {
+    LineReader line(text_);
+    const std::string_view word = line.word();
+    if (const std::string problem = lines.take(word, line, speeds_); !problem.empty()) {
+      return error(problem);
+    }
+  }
+  const std::string missing = lines.missing(speeds_);
+  return missing.empty() ? ok_status() : error(missing);
 }
 
 Result<std::optional<JournalEntry>> JournalReader::next() {

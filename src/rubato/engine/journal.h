@@ -1,13 +1,16 @@
 // A run as text, one line per event and per command: what a live controller writes before it acts,
 // and what brings a run back.
 //
-//   rubato-journal/1 policy=elasticflow accounting=physical slot=60000000 seed=0 cluster=16x8
+//   rubato-journal/2 policy=elasticflow accounting=physical slot=60000000 seed=0 cluster=16x8
+//   speed model=net ...
 //   event 0 arrival id=0 name=first ...
 //   command answer job=0 kind=admit ...
 //   command wake at=0
 //   event 0 tick
 //
-// The commands of an event follow it. Times are microseconds. See journal_text.h for the values.
+// What is known about speed follows the header (journal_speeds.h), the commands of an event follow
+// it. Times are microseconds. See journal_text.h for the values. Version 1 had no speeds, and no
+// regions and data of jobs; it is refused.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +23,7 @@
 #include "rubato/base/time.h"
 #include "rubato/core/event.h"
 #include "rubato/engine/command.h"
+#include "rubato/engine/journal_speeds.h"
 #include "rubato/predict/resize_cost.h"
 
 namespace rubato {
@@ -60,6 +64,8 @@ class JournalReader {
   static Result<JournalReader> open(std::string_view text);
 
   [[nodiscard]] const JournalHeader& header() const { return header_; }
+  /// Empty if the writer recorded none.
+  [[nodiscard]] const JournalSpeeds& speeds() const { return speeds_; }
   /// Nothing at the end.
   [[nodiscard]] Result<std::optional<JournalEntry>> next();
 
@@ -72,9 +78,11 @@ class JournalReader {
   explicit JournalReader(std::string_view text) : rest_(text) {}
 
   [[nodiscard]] bool advance();
+  [[nodiscard]] Status read_speeds();
   [[nodiscard]] Error error(std::string_view problem) const;
 
   JournalHeader header_;
+  JournalSpeeds speeds_;
   std::string_view rest_;
   std::string_view text_;
   std::size_t line_ = 0;

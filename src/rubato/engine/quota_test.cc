@@ -253,13 +253,13 @@ TEST_P(QuotasUnder, AreReplayedFromTheJournal) {
                              .cluster = "4x4",
                              .tenants = "a=0.4,b=0.25",
                              .placer = "hived"};
-  Engine engine = engine_for(header, test_speeds()).value();
+  Engine engine = engine_for(header, {.rows = test_speeds()}).value();
   RandomRun run(engine, 7);
   for (int i = 0; i < 100; ++i) {
     run.step();
   }
 
-  Engine fresh = engine_for(header, test_speeds()).value();
+  Engine fresh = engine_for(header, {.rows = test_speeds()}).value();
   const auto report = replay(header_line(header) + run.journal(), fresh);
 
   ASSERT_TRUE(report.ok()) << report.error().message;

@@ -49,13 +49,13 @@ std::optional<ReplayDifference> compare(const JournalReader& reader, Expected& e
 
 }  // namespace
 
-Result<Engine> engine_for(const JournalHeader& header, std::vector<SpeedRow> speeds) {
+Result<Engine> engine_for(const JournalHeader& header, const JournalSpeeds& speeds) {
   const auto topology = Topology::parse(header.cluster);
   auto tenants = parse_tenants(header.tenants);
   if (!topology || !tenants) {
     return !topology ? topology.error() : tenants.error();
   }
-  return Engine::make(*topology, SpeedBook(std::move(speeds), *topology), header.policy,
+  return Engine::make(*topology, speeds.book(*topology), header.policy,
                       EngineOptions{.accounting = header.accounting,
                                     .slot = header.slot,
                                     .restart = header.restart,
@@ -64,6 +64,11 @@ Result<Engine> engine_for(const JournalHeader& header, std::vector<SpeedRow> spe
                                     .share_profiles = header.share_profiles,
                                     .tenants = *std::move(tenants),
                                     .placer = header.placer});
+}
+
+Result<Engine> engine_for(std::string_view journal) {
+  const auto reader = JournalReader::open(journal);
+  return reader ? engine_for(reader->header(), reader->speeds()) : reader.error();
 }
 
 Result<ReplayReport> replay(std::string_view journal, Engine& fresh) {

@@ -32,8 +32,10 @@ struct ReplayReport {
   [[nodiscard]] bool same() const { return !difference.has_value(); }
 };
 
-/// An engine as the header describes it.
-[[nodiscard]] Result<Engine> engine_for(const JournalHeader& header, std::vector<SpeedRow> speeds);
+/// An engine as header and speeds describe it.
+[[nodiscard]] Result<Engine> engine_for(const JournalHeader& header, const JournalSpeeds& speeds);
+/// The engine that wrote this journal, before its first event.
+[[nodiscard]] Result<Engine> engine_for(std::string_view journal);
 
 /// Stops at the first difference; commands are compared byte for byte. Errors, with their line, are
 /// events that cannot be read or cannot have happened. `fresh` has seen no event yet, and

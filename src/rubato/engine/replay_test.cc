@@ -12,7 +12,7 @@ const JournalHeader kHeader{.policy = "fifo",
                             .slot = std::chrono::seconds{1},
                             .cluster = "1x4"};
 
-Engine fresh() { return engine_for(kHeader, test_speeds()).value(); }
+Engine fresh() { return engine_for(kHeader, {.rows = test_speeds()}).value(); }
 
 // Two jobs that run one after the other on all GPUs.
 std::string journal() {

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 namespace rubato {
 
 Environment inherited_environment() {
@@ -33,7 +35,7 @@ std::vector<std::string> assignments(const Environment& environment) {
   std::vector<std::string> list;
   list.reserve(environment.size());
   for (const auto& [name, value] : environment) {
-    list.push_back(name + "=" + value);
+    list.push_back(fmt::format("{}={}", name, value));
   }
   return list;
 }

@@ -100,7 +100,7 @@ TEST(AfsP, ContinuesFromASavedStateAndThroughTheLossOfANode) {
 
 // Between any two jobs that both waited all along, turns differ by one at most.
 TEST(AfsP, SharesOverloadFairlyOnRandomJobs) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Random random(seed);
     const int count = static_cast<int>(random.integer(3, 9));
     Scene scene(with("quantum=10"), {.cluster = "1x2"});

@@ -1,6 +1,8 @@
-// Who waits, in order of arrival: one line for each pool.
+// Who waits, in order of arrival: one line for all jobs that can run in the same pools.
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -8,6 +10,7 @@
 
 #include "rubato/core/ids.h"
 #include "rubato/core/job_state.h"
+#include "rubato/policy/gang.h"
 
 namespace rubato {
 
@@ -16,20 +19,24 @@ class ArrivalLines {
  public:
   using Place = std::pair<Instant, JobId>;
   using Line = std::set<Place>;
+  using Pools = std::vector<PoolId>;  // Rising.
 
-  void resize(std::size_t pools) { lines_.resize(pools); }
-
-  void join(const JobState& job, PoolId pool) {
+  void join(const JobState& job, const std::vector<Gang>& choices) {
+    Pools pools;
+    for (const Gang& gang : choices) {
+      pools.push_back(gang.pool);
+    }
+    std::ranges::sort(pools);
     const Place place{job.job.arrival, job.id()};
-    lines_[pool.value].insert(place);
-    places_[job.id()] = {pool, place};
+    lines_[pools].insert(place);
+    places_[job.id()] = {std::move(pools), place};
   }
 
   /// No effect if the job does not wait.
   void leave(JobId job) {
     const auto found = places_.find(job);
     if (found != places_.end()) {
-      lines_[found->second.first.value].erase(found->second.second);
+      lines_.at(found->second.first).erase(found->second.second);
       places_.erase(found);
     }
   }
@@ -39,12 +46,12 @@ class ArrivalLines {
     places_.clear();
   }
 
-  [[nodiscard]] std::size_t pools() const { return lines_.size(); }
-  [[nodiscard]] const Line& line(PoolId pool) const { return lines_[pool.value]; }
+  /// Some may be empty.
+  [[nodiscard]] const std::map<Pools, Line>& lines() const { return lines_; }
 
  private:
-  std::vector<Line> lines_;
-  std::unordered_map<JobId, std::pair<PoolId, Place>> places_;
+  std::map<Pools, Line> lines_;
+  std::unordered_map<JobId, std::pair<Pools, Place>> places_;
 };
 
 }  // namespace rubato

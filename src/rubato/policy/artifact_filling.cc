@@ -15,6 +15,12 @@ constexpr double kSliver = 1e-9;  // Steps that rounding may leave over.
 
 WholeSeconds seconds_up(double seconds) { return static_cast<WholeSeconds>(std::ceil(seconds)); }
 
+// The whole second by which work that takes some time from `start` on is done. A sliver of work is
+// lost in the sum with a late moment; it still takes a second, or its GPUs would never be free.
+WholeSeconds done_by(WholeSeconds start, double seconds) {
+  return std::max(start + 1, seconds_up(static_cast<double>(start) + seconds));
+}
+
 /// Lives for one call of fill(). Levels are named by their position in the demand.
 class Fill {
  public:
@@ -92,7 +98,7 @@ class Fill {
     const std::size_t second = due_is_new_ && before_due_ == 1 ? 2 : 1;
     const WholeSeconds next = given > 1 ? free_[second].from : std::max(due_, frame_.now);
     const int before = free_[0].gpus;
-    const WholeSeconds done = seconds_up(static_cast<double>(frame_.now) + left_ / level->speed);
+    const WholeSeconds done = done_by(frame_.now, left_ / level->speed);
     const WholeSeconds end = align_up(frame_.now, done, frame_.slot);
     take(0, demand_.first);
     if (end <= next && done <= demand_.deadline) {
@@ -203,7 +209,7 @@ class Fill {
   }
 
   void finish_late(WholeSeconds start, int level, int gpus_after) {
-    const WholeSeconds done = seconds_up(static_cast<double>(start) + left_ / speed(level));
+    const WholeSeconds done = done_by(start, left_ / speed(level));
     finish(done, align_up(frame_.now, done, frame_.slot), gpus_after);
   }
 

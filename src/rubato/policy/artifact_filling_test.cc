@@ -44,6 +44,21 @@ TEST(ArtifactFilling, TakesTheSmallestLevelThatIsEnough) {
   EXPECT_EQ(free, (Steps{{0, 3}, {30, 4}}));
 }
 
+// After months a second is too long a number for a sliver of work to change it.
+TEST(ArtifactFilling, ASliverOfWorkStillTakesASecond) {
+  constexpr WholeSeconds kLate = 20'000'000;
+  const Frame frame{.now = kLate, .slot = 10, .gpus = 4};
+  for (const int first : {0, 4}) {
+    const auto [booking, free] =
+        plan({.levels = kLinear, .left = 1e-9, .deadline = kLate - 60, .first = first},
+             {{kLate, 4}}, frame);
+
+    EXPECT_EQ(booking.real_end, kLate + 1) << first;
+    EXPECT_EQ(booking.end, kLate + 10) << first;
+    EXPECT_EQ(free, (Steps{{kLate, 0}, {kLate + 10, 4}})) << first;
+  }
+}
+
 TEST(ArtifactFilling, WaitsIfTheLastStretchIsEnough) {
   const auto [booking, free] =
       plan({.levels = kLinear, .left = 25, .deadline = 60}, {{0, 3}, {30, 4}});

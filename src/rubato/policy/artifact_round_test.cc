@@ -62,6 +62,28 @@ TEST(ArtifactAdmission, BestEffortJoinsEvenARefusedBatch) {
   EXPECT_EQ(round.books.size(), 1U);
 }
 
+// Jobs that turn out slower than known are late with next to nothing left; found with --noise.
+TEST(ArtifactGreedy, LateJobsWithSliversOfWorkShareTheCluster) {
+  const Frame frame{.now = 20'000'000, .slot = 10, .gpus = 4};
+  for (int slivers = 1; slivers <= 3; ++slivers) {
+    Books books = {job(1, 1'000, kForever), job(2, 40, frame.now + 100)};
+    for (int i = 0; i < slivers; ++i) {
+      books.push_back(job(static_cast<std::uint64_t>(3 + i), 1e-9, frame.now - 60 - i));
+    }
+    Round round = admit_to(books, {job(9, 5, kForever)}, frame);
+
+    hand_out(round.books, frame, round.free);
+
+    int used = 0;
+    for (const BookedJob& each : round.books) {
+      used += each.gpus;
+      EXPECT_GT(each.end, frame.now);
+    }
+    EXPECT_EQ(used, frame.gpus);
+    EXPECT_EQ(round.free.front().gpus, 0);
+  }
+}
+
 TEST(ArtifactGreedy, RaisesTheJobThatScalesWorst) {
   const Frame frame{.now = 0, .slot = 10, .gpus = 3};
   BookedJob bad = job(2, 100, 100);

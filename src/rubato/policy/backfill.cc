@@ -1,11 +1,14 @@
 #include "rubato/policy/backfill.h"
 
+#include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "rubato/core/ledger.h"
-#include "rubato/policy/arrival_lines.h"
 #include "rubato/policy/gang_policy.h"
 
 namespace rubato {
@@ -29,85 +32,123 @@ class Backfill final : public GangPolicy {
   explicit Backfill(BackfillOptions options) : options_(options) {}
 
  protected:
-  void joins(const JobState& job, const View& view) override {
-    lines_.resize(view.topology.pools().size());
-    running_.resize(view.topology.pools().size());
-    const PoolId pool = gang(job.id()).pool;
+  void joins(const JobState& job, const View& /*view*/) override {
     if (is_running(job.id())) {
-      running_[pool.value].insert(job.id());
+      running_.insert(job.id());
     } else {
-      lines_.join(job, pool);
+      wait(job);
     }
   }
   void loses_workers(const JobState& job, const View& /*view*/) override {
-    running_[gang(job.id()).pool.value].erase(job.id());
-    lines_.join(job, gang(job.id()).pool);
+    running_.erase(job.id());
+    wait(job);
   }
   void leaves(JobId job, Outcome /*outcome*/) override {
-    lines_.leave(job);
-    if (is_member(job)) {
-      running_[gang(job).pool.value].erase(job);
+    running_.erase(job);
+    if (const auto found = arrivals_.find(job); found != arrivals_.end()) {
+      line_.erase({found->second, job});
+      arrivals_.erase(found);
     }
   }
   void hold_round(const View& view, Decision& decision) override {
-    for (std::size_t pool = 0; pool < lines_.pools(); ++pool) {
-      for (const JobId job : due_to_start(PoolId{pool}, view)) {
-        lines_.leave(job);
-        running_[pool].insert(job);
-        start(job, decision);
-      }
+    for (const auto& [job, where] : due_to_start(view)) {
+      line_.erase({arrivals_.at(job), job});
+      arrivals_.erase(job);
+      running_.insert(job);
+      start(job, where, decision);
     }
   }
   void clear() override {
-    lines_.clear();
+    line_.clear();
+    arrivals_.clear();
     running_.clear();
   }
 
  private:
-  // GPUs of the pool over time beside the running jobs.
-  [[nodiscard]] Ledger ledger_of(PoolId pool, const View& view) const {
-    Ledger ledger(view.capacity[pool.value]);
-    for (const JobId id : running_[pool.value]) {
+  void wait(const JobState& job) {
+    line_.emplace(job.job.arrival, job.id());
+    arrivals_[job.id()] = job.job.arrival;
+  }
+
+  // GPUs of each pool over time beside the running jobs.
+  [[nodiscard]] std::vector<Ledger> ledgers(const View& view) const {
+    std::vector<Ledger> ledgers;
+    for (const int gpus : view.capacity) {
+      ledgers.emplace_back(gpus);
+    }
+    for (const JobId id : running_) {
       const JobState& job = view.jobs.at(id);
       const Instant finish = job.progress.finish(job.job.work);
       // One that should be over by now still holds its GPUs, for an instant more at least.
-      ledger.reserve(view.now, std::max(finish, view.now + Duration{1}), job.share);
+      ledgers[gang(id).pool.value].reserve(view.now, std::max(finish, view.now + Duration{1}),
+                                           job.share);
     }
-    return ledger;
+    return ledgers;
+  }
+
+  // GPUs that no running job has, per pool.
+  [[nodiscard]] std::vector<int> idle_gpus(const View& view) const {
+    std::vector<int> idle(view.capacity.begin(), view.capacity.end());
+    for (std::size_t pool = 0; pool < idle.size(); ++pool) {
+      idle[pool] -= gpus_used(PoolId{pool});
+    }
+    return idle;
+  }
+
+  /// When and where a job would start, and for how long it would hold its GPUs.
+  struct Stretch {
+    Instant from = kNever;
+    Duration span{};
+    Gang where{};
+  };
+
+  // The earliest among the job's choices; the better choice on a tie.
+  [[nodiscard]] Stretch earliest(const JobState& job, const std::vector<Ledger>& ledgers,
+                                 const View& view) const {
+    Stretch best;
+    for (const Gang& where : choices(job.id())) {
+      const Duration span = start_pause(job, where.workers, view) + run_time_left(job, where, view);
+      const Instant from = ledgers[where.pool.value].earliest_fit(view.now, span, where.workers);
+      if (from < best.from) {
+        best = {.from = from, .span = span, .where = where};
+      }
+    }
+    return best;
   }
 
   // The jobs whose reservation begins now.
-  [[nodiscard]] std::vector<JobId> due_to_start(PoolId pool, const View& view) const {
-    std::vector<JobId> due;
-    int free = view.capacity[pool.value] - gpus_used(pool);
-    if (free <= 0 || lines_.line(pool).empty()) {
+  [[nodiscard]] std::vector<std::pair<JobId, Gang>> due_to_start(const View& view) const {
+    std::vector<std::pair<JobId, Gang>> due;
+    std::vector<int> idle = idle_gpus(view);
+    const auto is_full = [&] {
+      return std::ranges::all_of(idle, [](int gpus) { return gpus <= 0; });
+    };
+    if (line_.empty() || is_full()) {
       return due;
     }
-    Ledger ledger = ledger_of(pool, view);
+    std::vector<Ledger> booked = ledgers(view);
     int looked_at = 0;
-    for (const auto& [arrival, id] : lines_.line(pool)) {
-      if (free <= 0 || ++looked_at > options_.depth) {
+    for (const auto& [arrival, id] : line_) {
+      if (is_full() || ++looked_at > options_.depth) {
         break;
       }
-      const JobState& job = view.jobs.at(id);
-      const Gang& where = gang(id);
-      const Duration span = start_pause(job, where.workers, view) + run_time_left(job, where, view);
-      const Instant from = ledger.earliest_fit(view.now, span, where.workers);
+      const auto [from, span, where] = earliest(view.jobs.at(id), booked, view);
       if (from == kNever) {
         continue;  // Waits for machines that are down.
       }
-      ledger.reserve(from, later(from, span), where.workers);
+      booked[where.pool.value].reserve(from, later(from, span), where.workers);
       if (from == view.now) {
-        due.push_back(id);
-        free -= where.workers;
+        due.emplace_back(id, where);
+        idle[where.pool.value] -= where.workers;
       }
     }
     return due;
   }
 
   BackfillOptions options_;
-  ArrivalLines lines_;
-  std::vector<std::set<JobId>> running_;  // Per pool.
+  std::set<std::pair<Instant, JobId>> line_;     // Who waits, by (arrival, id).
+  std::unordered_map<JobId, Instant> arrivals_;  // Of those in line.
+  std::set<JobId> running_;
 };
 
 }  // namespace

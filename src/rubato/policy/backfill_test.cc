@@ -24,6 +24,22 @@ std::vector<Job> random_jobs(std::uint64_t seed) {
   return jobs;
 }
 
+// The wide job has the first pool from 10 on; a job of 20 s would be in its way there, but not in
+// the second pool, and one that ends in time may use the first.
+TEST(Backfill, ReservesAndFillsPoolByPool) {
+  Scene scene(backfill(), {.cluster = "1x8:a+1x2:b"});
+  scene.submit({linear_job(1, 0, 6, 10), linear_job(2, 1, 8, 10), linear_job(3, 2, 2, 20),
+                linear_job(4, 2, 2, 5)});
+
+  scene.run_until(2);
+
+  EXPECT_EQ(scene.share(2), 0);
+  EXPECT_EQ(scene.jobs().at(JobId{3}).pool(), PoolId{1});
+  EXPECT_EQ(scene.share(3), 2);
+  EXPECT_EQ(scene.jobs().at(JobId{4}).pool(), PoolId{0});
+  EXPECT_EQ(scene.share(4), 2);
+}
+
 TEST(Backfill, StartsAShortJobInTheGapBeforeAWideOne) {
   Scene scene(backfill(), {.cluster = "1x2"});
   scene.submit({linear_job(1, 0, 1, 10), linear_job(2, 1, 2, 5), linear_job(3, 2, 1, 8)});

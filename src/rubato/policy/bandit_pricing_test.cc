@@ -164,7 +164,7 @@ TEST(BanditPricing, EarnsMoreThanTheExtremePricesAndLessThanTheBest) {
 }
 
 TEST(BanditPricing, FinishesWhateverIsBought) {
-  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Random random(seed);
     Scene scene(selling({.price_min = 0.001, .price_max = 1, .arms = 4}),
                 {.cluster = "2x4+1x2",

@@ -119,8 +119,10 @@ bool Chronus::after_report(const JobState& job, const View& view) {
     return false;
   }
   const std::int64_t base = next_lease(view);
-  const bool holds_present = grid(view).start(base) > view.now && book_.holds(job.id(), base - 1);
-  const int need = leases_needed(job, found->second.gang, base, holds_present, grid(view), view);
+  const LeaseGrid time = grid(view);
+  const bool holds_present = time.start(base) > view.now && book_.holds(job.id(), base - 1);
+  const int need = leases_needed(job, found->second.gang, holds_present,
+                                 LeaseMoment{.base = base, .grid = time, .view = view});
   const auto have = std::ranges::count_if(found->second.leases,
                                           [&](std::int64_t lease) { return lease >= base; });
   if (need > have) {

@@ -60,6 +60,18 @@ TEST(Chronus, PromisesADeadlineItCanKeepAndKeepsIt) {
   EXPECT_LE(scene.finish(1), 3 * kLease);
 }
 
+// Three leases would do for the work, but not for the margin of the published code.
+TEST(Chronus, AnHourOnFourGpusIsPromisedOnlyWithFourLeases) {
+  for (const double leases : {3.9, 4.0}) {
+    Scene scene(chronus(), {.cluster = "1x4"});
+    scene.submit(due_at(leases * kLease, linear_job(1, 0, 4, 3'600)));
+
+    scene.run_until(0);
+
+    EXPECT_EQ(scene.verdict(1).kind, leases < 4 ? VerdictKind::Demote : VerdictKind::Admit);
+  }
+}
+
 TEST(Chronus, AJobWithoutWorkNeedsALeaseAllTheSame) {
   Scene scene(chronus(), {.cluster = "1x4"});
   scene.submit(due_at(kLease + 200, linear_job(1, 25, 4, 0)));

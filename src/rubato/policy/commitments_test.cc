@@ -92,7 +92,7 @@ TEST(Commitments, AreReplacedAllAtOnce) {
 // Plans and ledger agree at every moment, whatever is set and dropped on the way.
 TEST(Commitments, AgreeWithTheirLedger) {
   constexpr std::array kEight = {8};
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Random random(seed);
     Commitments commitments(kEight);
     std::map<JobId, Plan> plans;

@@ -143,7 +143,7 @@ TEST(Drf, ContinuesFromASavedStateAndThroughTheLossOfANode) {
 
 // With jobs of one GPU each, two tenants that both have more than enough of them differ by one.
 TEST(Drf, IsFairBetweenTenantsOnRandomJobs) {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Scene scene(drf, {.cluster = "2x4"});
     Random random(seed);
     for (std::uint64_t id = 1; id <= 30; ++id) {

@@ -208,7 +208,7 @@ bool fits_capacity(const std::vector<Job>& jobs, int gpus) {
 TEST(ElasticFlow, AdmitsLinearJobsExactlyUpToTheCapacityBound) {
   // Every count of GPUs is measured, so nothing is lost to steps. A third of a second on top of
   // whole hundreds keeps sums away from equality, where rounding decides.
-  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Random random(seed);
     std::vector<Job> jobs;
     for (std::uint64_t id = 0; id < 10; ++id) {
@@ -265,7 +265,7 @@ std::vector<Job> random_jobs(Random& random) {
 // its peak needs more than are idle for its next step. A promised job may also have been unable to
 // bear the step; without pauses it can, unless its plan wants still more from now on.
 TEST(ElasticFlow, LeavesNoGpuIdleThatAJobCouldUse) {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Random random(seed);
     Scene scene(elasticflow,
                 {.cluster = "1x8", .slot_seconds = 60, .speeds = random_speeds(random)});

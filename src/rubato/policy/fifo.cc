@@ -1,5 +1,8 @@
 #include "rubato/policy/fifo.h"
 
+#include <algorithm>
+#include <set>
+
 #include "rubato/policy/arrival_lines.h"
 #include "rubato/policy/gang_policy.h"
 
@@ -8,34 +11,52 @@ namespace {
 
 class Fifo final : public GangPolicy {
  protected:
-  void joins(const JobState& job, const View& view) override {
-    lines_.resize(view.topology.pools().size());
+  void joins(const JobState& job, const View& /*view*/) override {
     if (!is_running(job.id())) {
-      lines_.join(job, gang(job.id()).pool);
+      lines_.join(job, choices(job.id()));
     }
   }
   void loses_workers(const JobState& job, const View& /*view*/) override {
-    lines_.join(job, gang(job.id()).pool);
+    lines_.join(job, choices(job.id()));
   }
   void leaves(JobId job, Outcome /*outcome*/) override { lines_.leave(job); }
 
   void hold_round(const View& view, Decision& decision) override {
-    for (std::size_t pool = 0; pool < lines_.pools(); ++pool) {
-      const ArrivalLines::Line& line = lines_.line(PoolId{pool});
-      while (!line.empty()) {
-        const JobId first = line.begin()->second;
-        if (gang(first).workers > view.capacity[pool] - gpus_used(PoolId{pool})) {
-          break;
+    std::set<PoolId> taken;  // By jobs that could not start.
+    while (const ArrivalLines::Place* first = first_outside(taken)) {
+      const JobId job = first->second;
+      const auto where = std::ranges::find_if(choices(job), [&](const Gang& gang) {
+        return !taken.contains(gang.pool) &&
+               gang.workers <= view.capacity[gang.pool.value] - gpus_used(gang.pool);
+      });
+      if (where == choices(job).end()) {
+        for (const Gang& gang : choices(job)) {
+          taken.insert(gang.pool);
         }
-        lines_.leave(first);
-        start(first, decision);
+        continue;
       }
+      lines_.leave(job);
+      start(job, *where, decision);
     }
   }
 
   void clear() override { lines_.clear(); }
 
  private:
+  // The first in line who can run in a pool that nobody ahead of it waits for; null if none can.
+  [[nodiscard]] const ArrivalLines::Place* first_outside(const std::set<PoolId>& taken) const {
+    const ArrivalLines::Place* first = nullptr;
+    for (const auto& [pools, line] : lines_.lines()) {
+      const bool can = !line.empty() && !std::ranges::all_of(pools, [&](PoolId pool) {
+        return taken.contains(pool);
+      });
+      if (can && (first == nullptr || *line.begin() < *first)) {
+        first = &*line.begin();
+      }
+    }
+    return first;
+  }
+
   ArrivalLines lines_;
 };
 

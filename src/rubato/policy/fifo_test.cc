@@ -44,6 +44,20 @@ TEST(Fifo, LetsTheFirstInLineBlockEveryoneBehind) {
   EXPECT_EQ(scene.finish(3), 12);
 }
 
+// The second job fits only into the wide pool and so keeps others out of it, but not out of the
+// narrow one.
+TEST(Fifo, BlocksOnlyThePoolsInWhichTheFirstInLineCouldRun) {
+  Scene scene(fifo, {.cluster = "1x8:a+1x2:b"});
+  scene.submit({linear_job(1, 0, 4, 10), linear_job(2, 1, 6, 10), linear_job(3, 2, 2, 1),
+                linear_job(4, 2, 4, 1)});
+
+  scene.run_until(2);
+
+  EXPECT_EQ(scene.shares(),
+            (std::map<JobId, int>{{JobId{1}, 4}, {JobId{2}, 0}, {JobId{3}, 2}, {JobId{4}, 0}}));
+  EXPECT_EQ(scene.jobs().at(JobId{3}).pool(), PoolId{1});
+}
+
 TEST(Fifo, WaitsForTheSlotBetweenTwoRounds) {
   Scene scene(fifo, {.cluster = "1x2", .slot_seconds = 60});
   scene.submit({linear_job(1, 0, 1, 10), linear_job(2, 1, 1, 10)});

@@ -141,7 +141,7 @@ TEST(Gandiva, UsesSeveralPools) {
 
 // On one node of one GPU each turns are shared to within a turn, whatever order jobs come in.
 TEST(Gandiva, EqualJobsOfOneGpuHaveEqualTime) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Random random(seed);
     const auto jobs = static_cast<std::uint64_t>(random.integer(2, 6));
     Scene scene(gandiva(), {.cluster = "1x1"});
@@ -166,7 +166,7 @@ TEST(Gandiva, EqualJobsOfOneGpuHaveEqualTime) {
 }
 
 TEST(Gandiva, FinishesEverythingAndNeverStandsIdle) {
-  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Random random(seed);
     Scene scene(
         gandiva(),

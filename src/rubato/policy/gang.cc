@@ -1,6 +1,7 @@
 #include "rubato/policy/gang.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace rubato {
 namespace {
@@ -39,6 +40,27 @@ std::optional<Gang> gang_of(const JobState& job, const View& view) {
   }
   const Pool* pool = wide_enough != nullptr ? wide_enough : first;
   return pool != nullptr ? gang_in(job, *pool, view) : std::nullopt;
+}
+
+std::vector<Gang> gangs_by_speed(const JobState& job, const View& view) {
+  std::vector<Gang> gangs;
+  for (const Pool& pool : view.topology.pools()) {
+    if (const auto gang = gang_in(job, pool, view); gang && job.job.requested <= pool.gpus) {
+      gangs.push_back(*gang);
+    }
+  }
+  if (gangs.empty()) {
+    if (const auto gang = gang_of(job, view)) {
+      gangs.push_back(*gang);
+    }
+  }
+  if (gangs.size() > 1) {
+    std::ranges::stable_sort(gangs, {}, [&](const Gang& gang) {
+      return std::tuple(-view.speed(job, gang.pool, gang.workers),
+                        view.topology.upload_time(gang.pool, job.job.region, job.job.data_gb));
+    });
+  }
+  return gangs;
 }
 
 Reason why_unrunnable(const JobState& job, const View& view) {

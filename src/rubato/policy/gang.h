@@ -1,7 +1,9 @@
 // Gangs: the fixed number of GPUs on which a job runs under a policy that cannot stretch jobs.
 #pragma once
 
+#include <compare>
 #include <optional>
+#include <vector>
 
 #include "rubato/core/ids.h"
 #include "rubato/core/job_state.h"
@@ -10,12 +12,12 @@
 
 namespace rubato {
 
-/// Where a job runs and how wide, always and for its whole life.
+/// Where a job runs and how wide.
 struct Gang {
   PoolId pool{};
   int workers = 0;
 
-  friend bool operator==(const Gang&, const Gang&) = default;
+  friend auto operator<=>(const Gang&, const Gang&) = default;
 };
 
 /// The GPUs the job asked for, in the first pool that knows its speed and is wide enough; if none
@@ -25,6 +27,11 @@ struct Gang {
 
 /// The same in a given pool: at most all of its GPUs. Nothing if it does not know the job's speed.
 [[nodiscard]] std::optional<Gang> gang_in(const JobState& job, const Pool& pool, const View& view);
+
+/// All places where the job can run: each pool that can hold what it asked for, the one in which it
+/// is fastest first, then where its data arrive first, then by number. If no pool can hold it, that
+/// of gang_of() alone.
+[[nodiscard]] std::vector<Gang> gangs_by_speed(const JobState& job, const View& view);
 
 /// Why no pool can ever run the job; None if one can.
 [[nodiscard]] Reason why_unrunnable(const JobState& job, const View& view);

@@ -15,13 +15,17 @@ void GangPolicy::rebuild(const View& view) {
     if (!job.admitted) {
       return;
     }
-    const auto gang = gang_of(job, view);
-    RUBATO_CHECK(gang.has_value());
     Member& member = members_[job.id()];
-    member.gang = *gang;
+    member.choices = gangs_by_speed(job, view);
+    RUBATO_CHECK(!member.choices.empty());
+    member.gang = member.choices.front();
     ++waiting_;
     // Who ran when the state was saved may have been stopped by the very event to be handled.
-    if (loaded_running_ ? loaded_running_->contains(job.id()) : job.share > 0) {
+    if (loaded_running_ && loaded_running_->contains(job.id())) {
+      seat(member, loaded_running_->at(job.id()));
+      set_running(member, true);
+    } else if (!loaded_running_ && job.share > 0) {
+      seat(member, job.pool());
       set_running(member, true);
     }
     joins(job, view);
@@ -30,20 +34,31 @@ void GangPolicy::rebuild(const View& view) {
   is_stale_ = false;
 }
 
+// Makes the job's choice in this pool its gang.
+void GangPolicy::seat(Member& member, PoolId pool) {
+  const auto found = std::ranges::find(member.choices, pool, &Gang::pool);
+  RUBATO_CHECK(found != member.choices.end());
+  member.gang = *found;
+}
+
 void GangPolicy::set_running(Member& member, bool runs) {
   RUBATO_CHECK(member.runs != runs);
   member.runs = runs;
   used_[member.gang.pool.value] += runs ? member.gang.workers : -member.gang.workers;
   waiting_ = runs ? waiting_ - 1 : waiting_ + 1;
+  if (!runs) {
+    member.gang = member.choices.front();
+  }
 }
 
 Verdict GangPolicy::judge(const JobState& job, const View& view) {
-  const auto gang = gang_of(job, view);
-  if (!gang) {
+  std::vector<Gang> choices = gangs_by_speed(job, view);
+  if (choices.empty()) {
     return Verdict{
         .job = job.id(), .kind = VerdictKind::Refuse, .reason = why_unrunnable(job, view)};
   }
-  members_[job.id()] = Member{.gang = *gang};
+  const Gang best = choices.front();
+  members_[job.id()] = Member{.choices = std::move(choices), .gang = best};
   ++waiting_;
   joins(job, view);
   return Verdict{.job = job.id(), .kind = VerdictKind::Admit};
@@ -73,8 +88,16 @@ bool GangPolicy::was_stopped(const JobState& job, const View& view) {
   return true;
 }
 
-void GangPolicy::start(JobId job, Decision& decision) {
+const Gang* GangPolicy::room_for(JobId job, const View& view) const {
+  const auto found = std::ranges::find_if(choices(job), [&](const Gang& gang) {
+    return gang.workers <= view.capacity[gang.pool.value] - gpus_used(gang.pool);
+  });
+  return found == choices(job).end() ? nullptr : &*found;
+}
+
+void GangPolicy::start(JobId job, const Gang& where, Decision& decision) {
   Member& member = members_.at(job);
+  seat(member, where.pool);
   set_running(member, true);
   decision.targets.push_back(
       Target{.job = job, .pool = member.gang.pool, .workers = member.gang.workers});
@@ -82,8 +105,14 @@ void GangPolicy::start(JobId job, Decision& decision) {
 
 void GangPolicy::stop(JobId job, Decision& decision) {
   Member& member = members_.at(job);
+  const PoolId pool = member.gang.pool;
   set_running(member, false);
-  decision.targets.push_back(Target{.job = job, .pool = member.gang.pool, .workers = 0});
+  decision.targets.push_back(Target{.job = job, .pool = pool, .workers = 0});
+}
+
+void GangPolicy::move(JobId job, const Gang& where, Decision& decision) {
+  set_running(members_.at(job), false);
+  start(job, where, decision);
 }
 
 Decision GangPolicy::on(const Event& event, const View& view) {
@@ -117,14 +146,15 @@ Decision GangPolicy::on(const Event& event, const View& view) {
 std::string GangPolicy::save() const {
   std::string state;
   append_line(state, "round", {timer_.last().time_since_epoch().count()});
-  std::set<JobId> running = loaded_running_.value_or(std::set<JobId>{});
+  std::map<JobId, PoolId> running = loaded_running_.value_or(std::map<JobId, PoolId>{});
   for (const auto& [id, member] : members_) {
     if (member.runs) {
-      running.insert(id);
+      running[id] = member.gang.pool;
     }
   }
-  for (const JobId id : running) {
-    append_line(state, "runs", {static_cast<std::int64_t>(id.value)});
+  for (const auto& [id, pool] : running) {
+    append_line(state, "runs",
+                {static_cast<std::int64_t>(id.value), static_cast<std::int64_t>(pool.value)});
   }
   return state;
 }
@@ -142,8 +172,9 @@ Status GangPolicy::load(std::string_view state) {
   for (const SavedLine& line : *lines) {
     if (line.word == "round" && line.numbers.size() == 1) {
       timer_.held(Instant{Duration{line.numbers.front()}});
-    } else if (line.word == "runs" && line.numbers.size() == 1) {
-      loaded_running_->insert(JobId{static_cast<std::uint64_t>(line.numbers.front())});
+    } else if (line.word == "runs" && line.numbers.size() == 2) {
+      loaded_running_->insert_or_assign(JobId{static_cast<std::uint64_t>(line.numbers[0])},
+                                        PoolId{static_cast<std::uint64_t>(line.numbers[1])});
     } else if (Status status = restore(line); !status) {
       return status;
     }

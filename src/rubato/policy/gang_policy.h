@@ -1,12 +1,14 @@
 // What all gang policies share: verdicts, who waits and who runs, when the next round is.
 //
 // A gang policy runs a job on a fixed number of GPUs or not at all; it decides only the order.
-// Everyone who can run somewhere is admitted, without a promise.
+// Everyone who can run somewhere is admitted, without a promise. With several pools a job takes the
+// first that has room when its turn comes, the one in which it is fastest ahead of the others, and
+// stays there while it runs.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -49,16 +51,27 @@ class GangPolicy : public Policy {
   /// Forgets all jobs and all that restore() brought.
   virtual void clear() = 0;
 
-  void start(JobId job, Decision& decision);
+  /// `where` is one of the job's choices.
+  void start(JobId job, const Gang& where, Decision& decision);
   void stop(JobId job, Decision& decision);
+  /// A running job goes on in another pool.
+  void move(JobId job, const Gang& where, Decision& decision);
 
+  /// Where the job runs; while it waits, where it would like best to.
   [[nodiscard]] const Gang& gang(JobId job) const { return members_.at(job).gang; }
+  /// Where it may run, best first.
+  [[nodiscard]] const std::vector<Gang>& choices(JobId job) const {
+    return members_.at(job).choices;
+  }
+  /// The first of its choices that has room now; null if none has.
+  [[nodiscard]] const Gang* room_for(JobId job, const View& view) const;
   [[nodiscard]] bool is_running(JobId job) const { return members_.at(job).runs; }
   [[nodiscard]] bool is_member(JobId job) const { return members_.contains(job); }
   [[nodiscard]] int gpus_used(PoolId pool) const { return used_.at(pool.value); }
 
  private:
   struct Member {
+    std::vector<Gang> choices{};  // At least one.
     Gang gang{};
     bool runs = false;
   };
@@ -68,12 +81,14 @@ class GangPolicy : public Policy {
   [[nodiscard]] Verdict judge(const JobState& job, const View& view);
   void remove(const Completion& completion);
   bool was_stopped(const JobState& job, const View& view);
+  static void seat(Member& member, PoolId pool);
 
   RoundTimer timer_;
   bool is_stale_ = true;
-  std::optional<std::set<JobId>> loaded_running_;  // Who ran when the state was saved.
-  std::unordered_map<JobId, Member> members_;      // Looked up, never walked for a decision.
-  std::vector<int> used_;                          // GPUs of running jobs, per pool.
+  // Who ran when the state was saved, and in which pool.
+  std::optional<std::map<JobId, PoolId>> loaded_running_;
+  std::unordered_map<JobId, Member> members_;  // Looked up, never walked for a decision.
+  std::vector<int> used_;                      // GPUs of running jobs, per pool.
   std::size_t waiting_ = 0;
 };
 

@@ -18,6 +18,9 @@ constexpr double kBetterMin = 1e-3;
 
 using Entry = LeaseBook::Entry;
 
+/// Which deadlines of a job the planner may aim for.
+enum class Ends { All, LastAlone };
+
 int relative(std::int64_t lease, std::int64_t base) {
   return static_cast<int>(std::clamp<std::int64_t>(lease - base, 0, kHorizonMax));
 }
@@ -46,13 +49,16 @@ void set_future(Entry& entry, const Leases& leases, std::int64_t base) {
   }
 }
 
-// The job as the planner sees it; all its options count if `all_options`, else the last alone.
-LeaseJob lease_job(const JobState& job, const Entry& entry, std::int64_t base, int need,
-                   bool all_options, const LeaseGrid& grid, const View& view) {
+// The job as the planner sees it.
+LeaseJob lease_job(const JobState& job, const Entry& entry, int need, Ends ends,
+                   const LeaseMoment& moment) {
+  const std::int64_t base = moment.base;
+  const LeaseGrid& grid = moment.grid;
+  const View& view = moment.view;
   LeaseJob planned{.gpus = width(entry.gang, view),
                    .need = need,
                    .first = relative(first_lease(job, entry.gang.pool, grid, view), base)};
-  if (all_options) {
+  if (ends == Ends::All) {
     for (const ValuedDeadline& option : deadlines_of(job)) {
       const int end = relative(grid.at(option.deadline), base);
       if (end - planned.first >= need && option.deadline < entry.deadline) {
@@ -92,6 +98,28 @@ void trim(Leases& leases, int need, NextLease next) {
   if (extra > 0) {
     const auto from = next == NextLease::Spare ? leases.begin() : leases.end() - extra;
     leases.erase(from, from + extra);
+  }
+}
+
+// Moves the leases of single jobs ahead of a better end, where there is room.
+void reach_better_ends(std::span<const LeaseJob> jobs, std::vector<int> free,
+                       std::vector<Leases>& leases) {
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    take(leases[i], jobs[i].gpus, free);
+  }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const double value = value_of(jobs[i], leases[i]);
+    take(leases[i], -jobs[i].gpus, free);
+    for (const LeaseOption& option : jobs[i].options) {
+      LeaseJob better = jobs[i];
+      better.options = {option};
+      const auto found = option.value > value ? latest_leases(better, free) : std::nullopt;
+      if (found) {
+        leases[i] = *found;
+        break;
+      }
+    }
+    take(leases[i], jobs[i].gpus, free);
   }
 }
 
@@ -152,8 +180,11 @@ LeaseBook::Members LeaseBook::members(PoolId pool) {
 
 // Lays all jobs of the pool out anew, with as many leases as they have, to make room.
 std::optional<LeaseBook::Entry> LeaseBook::place_anew(const JobState& job, const Entry& wanted,
-                                                      const LeaseJob& planned, std::int64_t base,
-                                                      const LeaseGrid& grid, const View& view) {
+                                                      const LeaseJob& planned,
+                                                      const LeaseMoment& moment) {
+  const std::int64_t base = moment.base;
+  const LeaseGrid& grid = moment.grid;
+  const View& view = moment.view;
   const Members others = members(wanted.gang.pool);
   if (others.empty() || others.size() > static_cast<std::size_t>(options_.jobs_max)) {
     return std::nullopt;
@@ -161,8 +192,8 @@ std::optional<LeaseBook::Entry> LeaseBook::place_anew(const JobState& job, const
   std::vector<LeaseJob> jobs{planned};
   for (const auto* other : others) {
     const auto need = static_cast<int>(future(other->second, base).size());
-    jobs.push_back(lease_job(view.jobs.at(other->first), other->second, base, need,
-                             /*all_options=*/false, grid, view));
+    jobs.push_back(
+        lease_job(view.jobs.at(other->first), other->second, need, Ends::LastAlone, moment));
   }
   const std::size_t horizon = horizon_of(others, wanted.deadline, base, grid);
   const LatestFit fit =
@@ -180,11 +211,13 @@ std::optional<LeaseBook::Entry> LeaseBook::place_anew(const JobState& job, const
 }
 
 std::optional<LeaseBook::Entry> LeaseBook::place(const JobState& job, const Gang& gang,
-                                                 Instant deadline, std::int64_t base,
-                                                 const LeaseGrid& grid, const View& view) {
+                                                 Instant deadline, const LeaseMoment& moment) {
+  const std::int64_t base = moment.base;
+  const LeaseGrid& grid = moment.grid;
+  const View& view = moment.view;
   Entry entry{.gang = gang, .deadline = deadline};
-  const int need = leases_needed(job, gang, base, /*holds_present=*/false, grid, view);
-  const LeaseJob planned = lease_job(job, entry, base, need, /*all_options=*/false, grid, view);
+  const int need = leases_needed(job, gang, /*holds_present=*/false, moment);
+  const LeaseJob planned = lease_job(job, entry, need, Ends::LastAlone, moment);
   const Members others = members(gang.pool);
   const std::vector<int> free = free_beside(others, horizon_of(others, deadline, base, grid),
                                             view.capacity[gang.pool.value], base, view);
@@ -193,20 +226,21 @@ std::optional<LeaseBook::Entry> LeaseBook::place(const JobState& job, const Gang
     entries_[job.id()] = entry;
     return entry;
   }
-  return place_anew(job, entry, planned, base, grid, view);
+  return place_anew(job, entry, planned, moment);
 }
 
 LeaseBook::Admission LeaseBook::admit(const JobState& job, std::int64_t base, const LeaseGrid& grid,
                                       const View& view) {
   Admission answer;
+  const LeaseMoment moment{.base = base, .grid = grid, .view = view};
   const Instant deadline = deadlines_of(job).back().deadline;
   const std::vector<Gang> gangs = gangs_of(job, view);
   for (const Gang& gang : gangs) {
-    if (place(job, gang, deadline, base, grid, view)) {
+    if (place(job, gang, deadline, moment)) {
       answer.promised = deadline;
       return answer;
     }
-    const int need = leases_needed(job, gang, base, /*holds_present=*/false, grid, view);
+    const int need = leases_needed(job, gang, /*holds_present=*/false, moment);
     const std::int64_t first = std::max(base, first_lease(job, gang.pool, grid, view));
     answer.alone = answer.alone || (grid.at(deadline) - first >= need &&
                                     gang.workers <= view.capacity[gang.pool.value]);
@@ -217,7 +251,7 @@ LeaseBook::Admission LeaseBook::admit(const JobState& job, std::int64_t base, co
   for (std::int64_t lease = std::max(base, grid.at(deadline) + 1); lease <= grid.at(latest);
        ++lease) {
     for (const Gang& gang : gangs) {
-      if (place(job, gang, grid.start(lease), base, grid, view)) {
+      if (place(job, gang, grid.start(lease), moment)) {
         answer.promised = grid.start(lease);
         return answer;
       }
@@ -249,8 +283,11 @@ void LeaseBook::shed_present(const Members& all, std::int64_t present, const Vie
   }
 }
 
-void LeaseBook::settle_pool(PoolId pool, std::int64_t base, NextLease next, const LeaseGrid& grid,
-                            const View& view, std::vector<JobId>& lost) {
+void LeaseBook::settle_pool(PoolId pool, NextLease next, const LeaseMoment& moment,
+                            std::vector<JobId>& lost) {
+  const std::int64_t base = moment.base;
+  const LeaseGrid& grid = moment.grid;
+  const View& view = moment.view;
   const Members all = members(pool);
   const bool is_within_lease = grid.start(base) > view.now;
   if (is_within_lease) {
@@ -262,8 +299,8 @@ void LeaseBook::settle_pool(PoolId pool, std::int64_t base, NextLease next, cons
     const JobState& job = view.jobs.at(member->first);
     std::erase_if(entry.leases, [&](std::int64_t lease) { return lease < base - 1; });
     const bool holds_present = is_within_lease && holds(member->first, base - 1);
-    const int need = leases_needed(job, entry.gang, base, holds_present, grid, view);
-    jobs.push_back(lease_job(job, entry, base, need, /*all_options=*/false, grid, view));
+    const int need = leases_needed(job, entry.gang, holds_present, moment);
+    jobs.push_back(lease_job(job, entry, need, Ends::LastAlone, moment));
     Leases leases = future(entry, base);
     trim(leases, need, next);
     set_future(entry, leases, base);
@@ -299,7 +336,7 @@ std::vector<JobId> LeaseBook::settle(std::int64_t base, NextLease next, const Le
                                      const View& view) {
   std::vector<JobId> lost;
   for (const Pool& pool : view.topology.pools()) {
-    settle_pool(pool.id, base, next, grid, view, lost);
+    settle_pool(pool.id, next, {.base = base, .grid = grid, .view = view}, lost);
   }
   for (const JobId job : lost) {
     entries_.erase(job);
@@ -307,8 +344,10 @@ std::vector<JobId> LeaseBook::settle(std::int64_t base, NextLease next, const Le
   return lost;
 }
 
-void LeaseBook::improve_pool(PoolId pool, std::int64_t base, NextLease next, const LeaseGrid& grid,
-                             const View& view) {
+void LeaseBook::improve_pool(PoolId pool, NextLease next, const LeaseMoment& moment) {
+  const std::int64_t base = moment.base;
+  const LeaseGrid& grid = moment.grid;
+  const View& view = moment.view;
   Members all = members(pool);
   std::ranges::sort(all, {}, [](const auto* member) {
     return std::tuple(member->second.deadline, member->first);
@@ -316,18 +355,14 @@ void LeaseBook::improve_pool(PoolId pool, std::int64_t base, NextLease next, con
   std::vector<LeaseJob> jobs;
   std::vector<Leases> present;
   int cells = 0;
-  double bound = 0;
-  int wanted = 0;
   for (const auto* member : all) {
     Leases leases = future(member->second, base);
-    LeaseJob job = lease_job(view.jobs.at(member->first), member->second, base,
-                             static_cast<int>(leases.size()), /*all_options=*/true, grid, view);
+    LeaseJob job = lease_job(view.jobs.at(member->first), member->second,
+                             static_cast<int>(leases.size()), Ends::All, moment);
     cells += job.options.back().end - job.first;
     if (cells > options_.cells_max || jobs.size() >= static_cast<std::size_t>(options_.jobs_max)) {
       break;
     }
-    bound += job.options.front().value;
-    wanted += job.first == 0 ? job.gpus : 0;
     jobs.push_back(std::move(job));
     present.push_back(std::move(leases));
   }
@@ -338,11 +373,10 @@ void LeaseBook::improve_pool(PoolId pool, std::int64_t base, NextLease next, con
   if (jobs.empty() || free.empty()) {
     return;
   }
-  const double share = static_cast<double>(std::min(free[0], wanted)) / std::max(1, gpus);
-  bound += next == NextLease::Use ? share : 0;
+  reach_better_ends(jobs, free, present);
   shift_next_lease(jobs, next, free, present);
   const double worth = lease_worth(jobs, present, gpus, next);
-  if (worth < bound - 1e-9) {
+  if (lease_worth_bound(jobs, free, gpus, next) >= worth + kBetterMin) {
     SolveLimits limits = options_.limits;
     limits.better_than = worth + kBetterMin;
     auto best = best_leases(jobs, free, gpus, next, limits);
@@ -358,7 +392,7 @@ void LeaseBook::improve_pool(PoolId pool, std::int64_t base, NextLease next, con
 void LeaseBook::improve(std::int64_t base, NextLease next, const LeaseGrid& grid,
                         const View& view) {
   for (const Pool& pool : view.topology.pools()) {
-    improve_pool(pool.id, base, next, grid, view);
+    improve_pool(pool.id, next, {.base = base, .grid = grid, .view = view});
   }
 }
 

@@ -15,6 +15,7 @@
 #include "rubato/core/plan.h"
 #include "rubato/policy/gang.h"
 #include "rubato/policy/lease_grid.h"
+#include "rubato/policy/lease_need.h"
 #include "rubato/policy/lease_plan.h"
 #include "rubato/policy/saved_state.h"
 #include "rubato/policy/view.h"
@@ -74,16 +75,13 @@ class LeaseBook {
 
   [[nodiscard]] Members members(PoolId pool);
   [[nodiscard]] std::optional<Entry> place(const JobState& job, const Gang& gang, Instant deadline,
-                                           std::int64_t base, const LeaseGrid& grid,
-                                           const View& view);
+                                           const LeaseMoment& moment);
   [[nodiscard]] std::optional<Entry> place_anew(const JobState& job, const Entry& wanted,
-                                                const LeaseJob& lease_job, std::int64_t base,
-                                                const LeaseGrid& grid, const View& view);
+                                                const LeaseJob& planned, const LeaseMoment& moment);
   void shed_present(const Members& all, std::int64_t present, const View& view);
-  void settle_pool(PoolId pool, std::int64_t base, NextLease next, const LeaseGrid& grid,
-                   const View& view, std::vector<JobId>& lost);
-  void improve_pool(PoolId pool, std::int64_t base, NextLease next, const LeaseGrid& grid,
-                    const View& view);
+  void settle_pool(PoolId pool, NextLease next, const LeaseMoment& moment,
+                   std::vector<JobId>& lost);
+  void improve_pool(PoolId pool, NextLease next, const LeaseMoment& moment);
 
   LeaseBookOptions options_;
   std::map<JobId, Entry> entries_;

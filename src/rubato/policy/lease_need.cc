@@ -32,8 +32,10 @@ Duration start_pause(const JobState& job, int workers, const View& view) {
   return Duration{};
 }
 
-int leases_needed(const JobState& job, const Gang& gang, std::int64_t base, bool holds_present,
-                  const LeaseGrid& grid, const View& view) {
+int leases_needed(const JobState& job, const Gang& gang, bool holds_present,
+                  const LeaseMoment& moment) {
+  const LeaseGrid& grid = moment.grid;
+  const View& view = moment.view;
   const double speed = view.speed(job, gang.pool, gang.workers);
   const Duration pause = start_pause(job, gang.workers, view);
   const bool runs = job.share == gang.workers && job.pool() == gang.pool;
@@ -45,7 +47,7 @@ int leases_needed(const JobState& job, const Gang& gang, std::int64_t base, bool
   bool is_done_before = false;
   if (holds_present) {
     const Instant from = runs ? view.now : later(grid.tick_from(view.now), pause);
-    const Duration present = std::max(Duration{}, grid.start(base) - from);
+    const Duration present = std::max(Duration{}, grid.start(moment.base) - from);
     left -= present;
     ran += present;
     is_done_before = present > Duration{} && left <= Duration{};

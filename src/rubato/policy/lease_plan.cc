@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <tuple>
 
 #include "rubato/base/check.h"
@@ -20,6 +22,58 @@ int last_end(const LeaseJob& job, std::size_t horizon) {
 double first_lease_worth(const LeaseJob& job, int capacity, NextLease next) {
   const double share = static_cast<double>(job.gpus) / std::max(1, capacity);
   return next == NextLease::Use ? share : -share;
+}
+
+// The most GPUs of the next lease that whole jobs can fill.
+int most_used(std::span<const LeaseJob> jobs, int free) {
+  std::vector<bool> reached(static_cast<std::size_t>(std::max(0, free)) + 1, false);
+  reached[0] = true;
+  for (const LeaseJob& job : jobs) {
+    if (job.first > 0 || job.need == 0) {
+      continue;
+    }
+    for (int gpus = free; gpus >= job.gpus; --gpus) {
+      const auto at = static_cast<std::size_t>(gpus);
+      reached[at] = reached[at] || reached[at - static_cast<std::size_t>(job.gpus)];
+    }
+    if (reached.back()) {
+      break;
+    }
+  }
+  int most = std::max(0, free);
+  while (!reached[static_cast<std::size_t>(most)]) {
+    --most;
+  }
+  return most;
+}
+
+// What a job alone is worth at most if the next lease should be spared: it must be used under an
+// option that leaves no other choice.
+double worth_alone(const LeaseJob& job, int capacity) {
+  double most = -std::numeric_limits<double>::infinity();
+  for (const LeaseOption& option : job.options) {
+    const bool needs_next = job.first == 0 && job.need > 0 && option.end <= job.need;
+    const double loss = needs_next ? first_lease_worth(job, capacity, NextLease::Spare) : 0;
+    most = std::max(most, option.value + loss);
+  }
+  return most;
+}
+
+// The GPUs of the next lease that must be used because the leases before some end have too few.
+int least_used(std::span<const LeaseJob> jobs, std::span<const int> free) {
+  std::vector<std::int64_t> due(free.size() + 1, 0);  // GPU leases, by their last end.
+  for (const LeaseJob& job : jobs) {
+    due[static_cast<std::size_t>(last_end(job, free.size()))] += std::int64_t{job.gpus} * job.need;
+  }
+  std::int64_t wanted = 0;
+  std::int64_t room = 0;
+  std::int64_t most = 0;
+  for (std::size_t end = 0; end <= free.size(); ++end) {
+    room += end > 1 ? free[end - 1] : 0;
+    wanted += due[end];
+    most = std::max(most, wanted - room);
+  }
+  return static_cast<int>(std::min<std::int64_t>(most, free.empty() ? 0 : free[0]));
 }
 
 /// Where the variables of one job stand in the program.
@@ -134,6 +188,19 @@ double lease_worth(std::span<const LeaseJob> jobs, std::span<const Leases> lease
     }
   }
   return worth;
+}
+
+double lease_worth_bound(std::span<const LeaseJob> jobs, std::span<const int> free, int capacity,
+                         NextLease next) {
+  double best_options = 0;
+  double alone = 0;
+  for (const LeaseJob& job : jobs) {
+    best_options += job.options.front().value;
+    alone += worth_alone(job, capacity);
+  }
+  const double gpus = std::max(1, capacity);
+  return next == NextLease::Use ? best_options + most_used(jobs, free.empty() ? 0 : free[0]) / gpus
+                                : std::min(alone, best_options - least_used(jobs, free) / gpus);
 }
 
 std::optional<std::vector<Leases>> best_leases(std::span<const LeaseJob> jobs,

@@ -62,6 +62,10 @@ enum class NextLease { Spare, Use };
 [[nodiscard]] double lease_worth(std::span<const LeaseJob> jobs, std::span<const Leases> leases,
                                  int capacity, NextLease next);
 
+/// No leases for all jobs are worth more than this; often some are worth as much.
+[[nodiscard]] double lease_worth_bound(std::span<const LeaseJob> jobs, std::span<const int> free,
+                                       int capacity, NextLease next);
+
 /// The best leases for all jobs; nothing if none were found that keep all last deadlines.
 [[nodiscard]] std::optional<std::vector<Leases>> best_leases(std::span<const LeaseJob> jobs,
                                                              std::span<const int> free,

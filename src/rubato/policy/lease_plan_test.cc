@@ -142,6 +142,7 @@ TEST(LeasePlan, LatestLeasesSkipWhatIsFullAndKeepTheFirst) {
 
 TEST(LeasePlan, MatchesEnumeration) {
   Random random(5);
+  int attained = 0;
   for (int trial = 0; trial < 150; ++trial) {
     const std::vector<LeaseJob> jobs = random_jobs(random, 4);
     const NextLease next = trial % 2 == 0 ? NextLease::Spare : NextLease::Use;
@@ -150,6 +151,9 @@ TEST(LeasePlan, MatchesEnumeration) {
     const double expected = best_by_enumeration(jobs, next, 4);
 
     ASSERT_NEAR(found, expected, 1e-6) << "trial " << trial;
+    const double bound = lease_worth_bound(jobs, std::vector<int>(4, kGpus), kGpus, next);
+    ASSERT_GE(bound, expected - 1e-9) << "trial " << trial;
+    attained += bound < expected + 1e-9 ? 1 : 0;
     // The latest fit is no optimum, but what it finds is a plan.
     const LatestFit fit = latest_fit(jobs, std::vector<int>(4, kGpus));
     if (fit.unfit.empty()) {
@@ -158,6 +162,19 @@ TEST(LeasePlan, MatchesEnumeration) {
       ASSERT_LE(*std::ranges::max_element(used), kGpus);
     }
   }
+  // A bound that is seldom reached would save no program.
+  EXPECT_GT(attained, 75);
+}
+
+TEST(LeasePlan, TheBoundKnowsWhoMustUseTheNextLease) {
+  const std::vector<int> free(4, kGpus);
+  const std::vector<LeaseJob> urgent = {strict(4, 2, 2), strict(2, 1, 4)};
+  const std::vector<LeaseJob> crowded = {strict(8, 1, 2), strict(8, 1, 2), strict(4, 1, 3)};
+  const std::vector<LeaseJob> odd = {strict(3, 1, 4), strict(3, 1, 4), strict(6, 1, 4)};
+
+  EXPECT_NEAR(lease_worth_bound(urgent, free, kGpus, NextLease::Spare), 19.5, 1e-9);
+  EXPECT_NEAR(lease_worth_bound(crowded, free, kGpus, NextLease::Spare), 29, 1e-9);
+  EXPECT_NEAR(lease_worth_bound(odd, free, kGpus, NextLease::Use), 30.75, 1e-9);
 }
 
 TEST(LeasePlan, SaysNothingWhenTheLimitStrikes) {

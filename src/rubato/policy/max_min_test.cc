@@ -51,7 +51,7 @@ TEST(MaxMin, ContinuesFromASavedStateAndThroughTheLossOfANode) {
 
 // Max-min by definition: nobody could have more without taking from one who has no more than it.
 TEST(MaxMin, IsMaxMinFairOnRandomJobs) {
-  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Scene scene(max_min, {.cluster = "3x4", .speeds = mixed_speeds()});
     scene.submit(random_elastic_jobs(seed, 10));
     scene.watch([&] {

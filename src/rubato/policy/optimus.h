@@ -9,6 +9,10 @@
 // being fitted to its losses and to ten trial runs, which is the variant "Optimus+Oracle" of Pollux
 // (OSDI'21); a job that gains nothing from one more GPU gets none even if two more would help, as
 // in both. The paper's rule of the greatest gain for workers and servers is in task_greed.h.
+//
+// As in both nothing dampens changes: jobs that gain almost equally take turns with the last GPUs,
+// since who has one more soon gains less from it. With 60 s rounds, as in Pollux's simulator, long
+// jobs so change hundreds of times; `interval=600` is the paper's round.
 #pragma once
 
 #include "rubato/base/result.h"

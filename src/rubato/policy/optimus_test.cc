@@ -1,5 +1,8 @@
 #include "rubato/policy/optimus.h"
 
+#include <algorithm>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
@@ -88,9 +91,64 @@ TEST(Optimus, FinishesEverythingAndKeepsItsStateInWhatItSaves) {
   EXPECT_EQ(straight, finishes(true));
 }
 
+// With speeds that gain ever less from another GPU, the greedy round is the best of all.
+TEST(Optimus, LeavesTheLeastTimeOfAllSharesOnRandomJobs) {
+  Random random(31);
+  const std::vector<double> speeds = {0, 1, 1.8, 2.4, 2.8, 3, 3.1};
+  std::vector<SpeedRow> rows;
+  for (std::size_t gpus = 1; gpus < speeds.size(); ++gpus) {
+    rows.push_back(SpeedRow{
+        .model = "linear", .batch = 1, .gpus = static_cast<int>(gpus), .speed = speeds[gpus]});
+  }
+  for (int trial = 0; trial < 2'000; ++trial) {
+    Scene world = scene({.cluster = "1x6", .speeds = rows});
+    const std::vector<double> works = {random.uniform(1, 900), random.uniform(1, 900),
+                                       random.uniform(1, 900)};
+    for (std::size_t i = 0; i < works.size(); ++i) {
+      world.submit(linear_job(i + 1, 0, 1, works[i]));
+    }
+
+    world.run_until(0);
+
+    const auto left = [&](std::size_t a, std::size_t b, std::size_t c) {
+      return works[0] / speeds[a] + works[1] / speeds[b] + works[2] / speeds[c];
+    };
+    double best = left(2, 2, 2);
+    for (std::size_t a = 1; a <= 4; ++a) {
+      for (std::size_t b = 1; a + b <= 5; ++b) {
+        best = std::min(best, left(a, b, 6 - a - b));
+      }
+    }
+    const double chosen =
+        left(static_cast<std::size_t>(world.share(1)), static_cast<std::size_t>(world.share(2)),
+             static_cast<std::size_t>(world.share(3)));
+    ASSERT_NEAR(chosen, best, 1e-6) << "trial " << trial;
+  }
+}
+
 TEST(Optimus, RefusesAnOptionItDoesNotKnow) {
   EXPECT_FALSE(make_optimus(PolicyOptions::parse("intervall=3").value()));
   EXPECT_FALSE(make_optimus(PolicyOptions::parse("interval=-3").value()));
+}
+
+// Two workers make 1.8 steps a second, one makes one: who has two is behind in work left, and so in
+// gain, at the next round.
+TEST(Optimus, EqualJobsTakeTurnsWithTheLastGpu) {
+  std::vector<SpeedRow> speeds;
+  for (int gpus = 1; gpus <= 3; ++gpus) {
+    speeds.push_back({.model = "linear",
+                      .batch = 1,
+                      .gpus = gpus,
+                      .speed = std::vector{1.0, 1.8, 2.4}[static_cast<std::size_t>(gpus - 1)]});
+  }
+  Scene world = scene({.cluster = "1x3", .slot_seconds = 60, .speeds = speeds});
+  world.submit({linear_job(1, 0, 1, 10'000), linear_job(2, 0, 1, 10'000)});
+
+  for (int round = 0; round < 10; ++round) {
+    world.run_until(60.0 * round);
+    EXPECT_EQ(world.share(1), round % 2 == 0 ? 2 : 1) << round;
+    EXPECT_EQ(world.share(2), round % 2 == 0 ? 1 : 2) << round;
+  }
 }
 
 }  // namespace

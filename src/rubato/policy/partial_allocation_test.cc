@@ -87,7 +87,7 @@ TEST(PartialAllocation, NothingToGiveAndNobodyToGiveTo) {
 
 TEST(PartialAllocation, MatchesEnumeration) {
   Random random(2);
-  for (int trial = 0; trial < 400; ++trial) {
+  for (int trial = 0; trial < 2'000; ++trial) {
     std::vector<Bid> bids;
     for (int i = 0; i < random.integer(1, 4); ++i) {
       bids.push_back(random_bid(random, 6));
@@ -116,7 +116,7 @@ TEST(PartialAllocation, MatchesEnumeration) {
 // blur this by at most the GPU that rounding takes away.
 TEST(PartialAllocation, AnUntrueBidGainsAtMostARoundedGpu) {
   Random random(6);
-  for (int trial = 0; trial < 300; ++trial) {
+  for (int trial = 0; trial < 2'000; ++trial) {
     const auto linear = [&](double slope) {
       Bid bid{{.gpus = 0, .value = 0}};
       for (int gpus = 1; gpus <= 12; ++gpus) {

@@ -97,7 +97,7 @@ double best_fitness(const std::vector<int>& job_kinds, std::vector<int>& shares,
 TEST(Pollux, FindsTheBestFitnessThereIs) {
   Random random(21);
   const Topology topology = Topology::parse("2x4").value();
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 2'000; ++round) {
     std::vector<int> job_kinds;
     Scene world = scene({.cluster = "2x4", .speeds = kinds()});
     const auto count = static_cast<std::uint64_t>(random.integer(1, 4));

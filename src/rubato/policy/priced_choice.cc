@@ -16,6 +16,7 @@ constexpr int kSweeps = 12;        // Over all prices; each settles them given t
 constexpr int kHalvings = 24;      // Of the interval a price lies in.
 constexpr double kSettled = 1e-4;  // Relative change of prices below which they count as settled.
 constexpr std::size_t kHard = 32;  // Items that the integer program decides.
+constexpr std::size_t kVariablesMax = 8 * kHard;
 
 using Prices = std::vector<double>;
 
@@ -273,11 +274,12 @@ std::vector<std::size_t> hard_items(std::span<const PricedItem> items, const Pri
 // Decides the hard items anew, exactly, in what the others leave.
 void decide_hard(std::span<const PricedItem> items, std::span<const int> rooms,
                  const Prices& prices, Demand& demand) {
-  constexpr std::size_t kOptionsMax = 8;  // The best few of an item at these prices.
   LinearProgram program(Goal::Minimise);
   std::vector<std::vector<Term>> use(rooms.size());
   std::vector<std::vector<std::pair<std::size_t, std::size_t>>> variables;  // (option, variable).
   const std::vector<std::size_t> hard = hard_items(items, prices);
+  // The best few of an item at these prices; all of them where there are few items.
+  const std::size_t options_max = kVariablesMax / std::max<std::size_t>(1, hard.size());
   for (const std::size_t i : hard) {
     std::vector<std::pair<double, std::size_t>> order;
     for (std::size_t o = 0; o < items[i].size(); ++o) {
@@ -286,7 +288,7 @@ void decide_hard(std::span<const PricedItem> items, std::span<const int> rooms,
           is_kept ? -std::numeric_limits<double>::infinity() : priced(items[i][o], prices), o);
     }
     std::ranges::sort(order);
-    order.resize(std::min(order.size(), kOptionsMax));
+    order.resize(std::min(order.size(), options_max));
     std::vector<Term> one;
     variables.emplace_back();
     for (const auto& [cost, o] : order) {

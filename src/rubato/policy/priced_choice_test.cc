@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -101,6 +102,43 @@ TEST(PricedChoice, IsWithinOnePercentOfTheIntegerProgram) {
     ASSERT_TRUE(fits(items, choice, rooms));
     ASSERT_LE(choice.cost, best * 1.01) << "round " << round;
     ASSERT_LE(choice.bound, best + 1e-6);
+  }
+}
+
+// The least cost over every choice from the item at `from` on.
+double best_by_trying(const std::vector<PricedItem>& items, std::vector<int>& rooms,
+                      std::size_t from) {
+  if (from == items.size()) {
+    return 0;
+  }
+  double best = std::numeric_limits<double>::infinity();
+  for (const PricedOption& option : items[from]) {
+    if (option.weight <= rooms[option.pool]) {
+      rooms[option.pool] -= option.weight;
+      best = std::min(best, option.cost + best_by_trying(items, rooms, from + 1));
+      rooms[option.pool] += option.weight;
+    }
+  }
+  return best;
+}
+
+TEST(PricedChoice, IsWithinAThousandthOfTheBestInSmallWorlds) {
+  Random random(13);
+  for (int round = 0; round < 2'000; ++round) {
+    const auto pools = static_cast<std::size_t>(random.integer(1, 3));
+    const auto items =
+        random_items(random, static_cast<std::size_t>(random.integer(1, 4)), pools, 4);
+    std::vector<int> rooms;
+    for (std::size_t pool = 0; pool < pools; ++pool) {
+      rooms.push_back(static_cast<int>(random.integer(0, 6)));
+    }
+
+    const PricedChoice choice = choose_priced(items, rooms);
+
+    ASSERT_TRUE(fits(items, choice, rooms)) << "round " << round;
+    const double best = best_by_trying(items, rooms, 0);
+    ASSERT_GE(choice.cost, best - 1e-9) << "round " << round;
+    ASSERT_LE(choice.cost, best * (1 + 1e-3) + 1e-9) << "round " << round;
   }
 }
 

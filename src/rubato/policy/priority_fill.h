@@ -50,6 +50,8 @@ class PriorityFill {
   /// The running jobs and their GPUs, in rank order.
   [[nodiscard]] const std::map<Rank, int>& running() const { return running_; }
   [[nodiscard]] int running_gpus() const { return running_gpus_; }
+  /// GPUs of a job that is known.
+  [[nodiscard]] int workers(JobId job) const { return entries_.at(job).workers; }
 
  private:
   struct Entry {

@@ -25,7 +25,8 @@ double ShareRates::rate(const JobState& job, const View& view, PoolId pool,
       return known;
     }
   }
-  const double found = goodput->best(pool, share.nodes, sizes(goodput->limits, share.workers)).rate;
+  const double found =
+      goodput->best(pool, share.nodes, sizes(goodput->limits_on(pool), share.workers)).rate;
   remembered.rates.emplace_back(pool, share.nodes, share.workers, found);
   return found;
 }
@@ -49,7 +50,8 @@ int explored_max(const JobState& job, const View& view, PoolId pool, int permitt
   }
   const PoolGoodput* here = goodput->on(pool);
   const int seen = here == nullptr ? 0 : here->workers_seen;
-  const int splittable = goodput->limits.max / std::max(goodput->limits.local_min, 1);
+  const BatchLimits& limits = goodput->limits_on(pool);
+  const int splittable = limits.max / std::max(limits.local_min, 1);
   return std::min({accepted, std::max(2 * seen, 1), splittable});
 }
 

@@ -54,18 +54,20 @@ class Sia final : public RoundPolicy {
 };
 
 // Goodput in a pool; in one where the job was never seen, that of another with as many workers,
-// scaled by how much faster one GPU is here. Zero if it was seen nowhere.
+// scaled by how much faster one GPU (or as few as the job accepts) is here. Zero if it was seen
+// nowhere.
 double Sia::predicted(const JobState& job, const View& view, PoolId pool,
                       const CanonicalShare& share) {
   const double known = rates_.rate(job, view, pool, share);
   if (known > 0 || view.goodput(job.id()) == nullptr) {
     return known;
   }
+  const int least = std::max(1, job.job.workers.min);
   for (const Pool& other : view.topology.pools()) {
     const double there = rates_.rate(job, view, other.id, share);
-    const double one_there = view.speed(job, other.id, 1);
-    if (there > 0 && one_there > 0) {
-      return there * view.speed(job, pool, 1) / one_there;
+    const double least_there = view.speed(job, other.id, least);
+    if (there > 0 && least_there > 0) {
+      return there * view.speed(job, pool, least) / least_there;
     }
   }
   return 0;

@@ -1,5 +1,10 @@
 #include "rubato/policy/sia.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
@@ -105,6 +110,81 @@ TEST(Sia, FinishesEverythingAndKeepsItsStateInWhatItSaves) {
 
   EXPECT_EQ(straight.size(), 30U);
   EXPECT_EQ(straight, finishes(true));
+}
+
+/// Speeds of a few models, each with its own scaling on two types.
+struct RandomSpeeds {
+  explicit RandomSpeeds(Random& random, std::size_t models) {
+    for (std::size_t i = 0; i < models; ++i) {
+      for (std::size_t type = 0; type < 2; ++type) {
+        const double one = random.uniform(1, 6);
+        const double scaling = random.uniform(0.3, 0.95);
+        for (int gpus = 1; gpus <= 4 >> type; gpus *= 2) {
+          rows.push_back({.gpu_type = type == 0 ? "A" : "B",
+                          .model = "m" + std::to_string(i + 1),
+                          .batch = 1,
+                          .gpus = gpus,
+                          .speed = one * std::pow(gpus, scaling)});
+        }
+      }
+    }
+  }
+
+  // What the paper charges for a job that runs so; 1.1 if it waits.
+  [[nodiscard]] double cost(std::uint64_t id, std::size_t pool, int gpus) const {
+    const std::string model = "m" + std::to_string(id);
+    double least = std::numeric_limits<double>::infinity();
+    double here = 0;
+    for (const SpeedRow& row : rows) {
+      if (row.model == model) {
+        least = std::min(least, row.speed);
+        here = row.gpu_type == (pool == 0 ? "A" : "B") && row.gpus == gpus ? row.speed : here;
+      }
+    }
+    return gpus == 0 ? 1.1 : 1 / std::sqrt(here / least);
+  }
+
+  // The least total over every choice for the jobs from `id` on.
+  [[nodiscard]] double least_cost(std::uint64_t id, std::uint64_t last, int free_a,
+                                  int free_b) const {
+    if (id > last) {
+      return 0;
+    }
+    double best = 1.1 + least_cost(id + 1, last, free_a, free_b);
+    for (int gpus = 1; gpus <= free_a; gpus *= 2) {
+      best = std::min(best, cost(id, 0, gpus) + least_cost(id + 1, last, free_a - gpus, free_b));
+    }
+    for (int gpus = 1; gpus <= free_b; gpus *= 2) {
+      best = std::min(best, cost(id, 1, gpus) + least_cost(id + 1, last, free_a, free_b - gpus));
+    }
+    return best;
+  }
+
+  std::vector<SpeedRow> rows{};
+};
+
+TEST(Sia, IsWithinAThousandthOfTheBestConfigurationsInSmallWorlds) {
+  Random random(21);
+  for (int trial = 0; trial < 2'000; ++trial) {
+    const auto count = static_cast<std::uint64_t>(random.integer(1, 3));
+    const RandomSpeeds speeds(random, count);
+    Scene world = scene({.cluster = "1x4:A+1x2:B", .speeds = speeds.rows});
+    for (std::uint64_t id = 1; id <= count; ++id) {
+      Job job = linear_job(id, 0, 1, 10'000);
+      job.model = "m" + std::to_string(id);
+      world.submit(job);
+    }
+
+    world.run_until(0);
+
+    double chosen = 0;
+    for (std::uint64_t id = 1; id <= count; ++id) {
+      chosen += speeds.cost(id, world.jobs().at(JobId{id}).pool().value, world.share(id));
+    }
+    const double best = speeds.least_cost(1, count, 4, 2);
+    ASSERT_GE(chosen, best - 1e-9) << "trial " << trial;
+    ASSERT_LE(chosen, best * (1 + 1e-3) + 1e-9) << "trial " << trial;
+  }
 }
 
 TEST(Sia, RefusesAnExponentOfZero) {

@@ -1,10 +1,9 @@
 #include "rubato/policy/srtf.h"
 
 #include <map>
-#include <vector>
 
 #include "rubato/policy/gang_policy.h"
-#include "rubato/policy/priority_fill.h"
+#include "rubato/policy/pools_fill.h"
 
 namespace rubato {
 namespace {
@@ -15,10 +14,8 @@ class Srtf final : public GangPolicy {
  public:
   [[nodiscard]] std::string save() const override {
     std::map<JobId, std::int64_t> finishes = loaded_;
-    for (const PriorityFill& pool : pools_) {
-      for (const auto& [rank, workers] : pool.running()) {
-        finishes[rank.job] = rank.value;
-      }
+    for (const Rank& rank : pools_.running()) {
+      finishes[rank.job] = rank.value;
     }
     std::string state = GangPolicy::save();
     for (const auto& [job, finish] : finishes) {
@@ -44,23 +41,23 @@ class Srtf final : public GangPolicy {
 
   void leaves(JobId job, Outcome /*outcome*/) override {
     loaded_.erase(job);
-    if (is_member(job)) {
-      pools_[gang(job).pool.value].erase(job);
-    }
+    pools_.erase(job);
   }
 
   void hold_round(const View& view, Decision& decision) override {
-    for (std::size_t pool = 0; pool < pools_.size(); ++pool) {
-      const PriorityFill::Changes changes =
-          pools_[pool].fill(view.capacity[pool], view.now.time_since_epoch().count());
-      for (const JobId job : changes.stops) {
-        stop(job, decision);
-        rank_anew(view.jobs.at(job), view);
-      }
-      for (const JobId job : changes.starts) {
-        start(job, decision);
-        rank_anew(view.jobs.at(job), view);
-      }
+    const PoolsFill::Changes changes =
+        pools_.fill(view.capacity, view.now.time_since_epoch().count());
+    for (const JobId job : changes.stops) {
+      stop(job, decision);
+      rank_anew(view.jobs.at(job), view);
+    }
+    for (const auto& [job, where] : changes.moves) {
+      move(job, where, decision);
+      rank_anew(view.jobs.at(job), view);
+    }
+    for (const auto& [job, where] : changes.starts) {
+      start(job, where, decision);
+      rank_anew(view.jobs.at(job), view);
     }
   }
 
@@ -84,17 +81,16 @@ class Srtf final : public GangPolicy {
     if (is_running(job.id())) {
       run(job, later(view.now, left));
     } else {
-      pools_[where.pool.value].wait(Rank{left.count(), job.job.arrival, job.id()}, where.workers);
+      pools_.wait(Rank{left.count(), job.job.arrival, job.id()}, choices(job.id()));
     }
   }
 
   void run(const JobState& job, Instant finish) {
-    const Gang& where = gang(job.id());
-    pools_[where.pool.value].run(Rank{finish.time_since_epoch().count(), job.job.arrival, job.id()},
-                                 where.workers);
+    pools_.run(Rank{finish.time_since_epoch().count(), job.job.arrival, job.id()}, gang(job.id()),
+               choices(job.id()));
   }
 
-  std::vector<PriorityFill> pools_;
+  PoolsFill pools_;
   std::map<JobId, std::int64_t> loaded_;  // Finishes, until the cache is read anew.
 };
 

@@ -59,7 +59,7 @@ TEST(TaskGreed, StopsWhenNobodyGainsOrMayHaveMore) {
 
 TEST(TaskGreed, IsOptimalForTimesThatFallEverMoreSlowly) {
   Random random(5);
-  for (int round = 0; round < 1'000; ++round) {
+  for (int round = 0; round < 2'000; ++round) {
     const std::array works = {random.uniform(1, 10), random.uniform(1, 10), random.uniform(1, 10)};
     const int extra = static_cast<int>(random.integer(0, 6));
     std::vector<TaskHolder> holders;

@@ -70,11 +70,11 @@ TEST(Themis, UsesOtherPoolsForWhatIsLeft) {
 
 TEST(Themis, NeverGivesMoreThanAskedForAndLeavesNoUsableGpuIdle) {
   Random random(8);
-  for (int trial = 0; trial < 30; ++trial) {
-    Scene scene(themis("lease=20"), {.cluster = "2x4"});
+  for (int trial = 0; trial < 2'000; ++trial) {
+    Scene scene(themis("lease=20"), {.cluster = "2x2"});
     std::map<JobId, int> asked;
-    for (std::uint64_t id = 1; id <= 12; ++id) {
-      const Job job = linear_job(id, random.uniform(0, 60), static_cast<int>(random.integer(1, 6)),
+    for (std::uint64_t id = 1; id <= 5; ++id) {
+      const Job job = linear_job(id, random.uniform(0, 60), static_cast<int>(random.integer(1, 3)),
                                  random.uniform(5, 60));
       asked[job.id] = job.requested;
       scene.submit(job);
@@ -88,12 +88,12 @@ TEST(Themis, NeverGivesMoreThanAskedForAndLeavesNoUsableGpuIdle) {
         waiting += share == 0 ? 1 : 0;
       }
       // Any number of GPUs suits these jobs: someone waits only when all are taken.
-      EXPECT_TRUE(waiting == 0 || used == 8) << "trial " << trial;
+      ASSERT_TRUE(waiting == 0 || used == 4) << "trial " << trial;
     });
 
     scene.run();
 
-    EXPECT_EQ(scene.finishes().size(), 12U);
+    EXPECT_EQ(scene.finishes().size(), 5U);
   }
 }
 

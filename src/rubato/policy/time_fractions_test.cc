@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
+#include "rubato/policy/two_pool_oracle_test.h"
 
 namespace rubato {
 namespace {
@@ -80,7 +81,7 @@ TEST(TimeFractions, NeverRunAJobMoreThanAllTheTime) {
 
 TEST(TimeFractions, TheFormulaForOnePoolIsTheOptimumOfTheProgram) {
   Random random(3);
-  for (int trial = 0; trial < 300; ++trial) {
+  for (int trial = 0; trial < 2'000; ++trial) {
     std::vector<Claim> one_pool;
     std::vector<Claim> with_poor_pool;
     for (int i = 0; i < random.integer(1, 8); ++i) {
@@ -100,30 +101,34 @@ TEST(TimeFractions, TheFormulaForOnePoolIsTheOptimumOfTheProgram) {
   }
 }
 
-// Mixtures of a thousand random tries: none may beat the program by more than rounding.
-TEST(TimeFractions, NoRandomSharingIsBetterForTheWorstOff) {
+TEST(TimeFractions, GiveTheWorstOffExactlyWhatCanBeGivenToAll) {
   Random random(4);
-  for (int trial = 0; trial < 60; ++trial) {
+  for (int trial = 0; trial < 3'000; ++trial) {
     std::vector<Claim> claims;
-    for (int i = 0; i < 4; ++i) {
-      claims.push_back({.gains = {random.uniform(0.1, 4), random.uniform(0.1, 4)},
-                        .gpus = {static_cast<int>(random.integer(1, 3)), 1}});
+    for (int i = 0; i < random.integer(1, 5); ++i) {
+      claims.push_back({.jobs = static_cast<int>(random.integer(1, 2)),
+                        .gains = {random.uniform(0.1, 4), random.uniform(0.1, 4)},
+                        .gpus = {static_cast<int>(random.integer(1, 3)),
+                                 static_cast<int>(random.integer(1, 3))}});
     }
-    const std::vector<int> capacity = {3, 2};
-    const TimeFractions best = max_min_fractions(claims, capacity);
-    ASSERT_TRUE(fits(claims, capacity, best)) << "trial " << trial;
-
-    for (int guess = 0; guess < 200; ++guess) {
-      TimeFractions other;
-      double least = 1e9;
+    const std::vector<int> capacity = {static_cast<int>(random.integer(3, 6)),
+                                       static_cast<int>(random.integer(3, 6))};
+    const auto all_can_have = [&](double worth) {
+      std::vector<TwoPoolNeed> needs;
       for (const Claim& claim : claims) {
-        const double total = random.uniform();
-        const double first = random.uniform(0, total);
-        other.of_claim.push_back({first, total - first});
-        least = std::min(least, claim.gains[0] * first + claim.gains[1] * (total - first));
+        needs.push_back(
+            {.worth = worth,
+             .gains = {claim.gains[0], claim.gains[1]},
+             .gpus = {1.0 * claim.jobs * claim.gpus[0], 1.0 * claim.jobs * claim.gpus[1]}});
       }
-      EXPECT_TRUE(!fits(claims, capacity, other) || least <= best.least + 1e-6);
-    }
+      return can_serve(needs, capacity[0], capacity[1]);
+    };
+
+    const TimeFractions best = max_min_fractions(claims, capacity);
+
+    ASSERT_TRUE(fits(claims, capacity, best)) << "trial " << trial;
+    ASSERT_TRUE(all_can_have(best.least * (1 - 1e-6))) << "trial " << trial;
+    ASSERT_FALSE(all_can_have(best.least * (1 + 1e-6))) << "trial " << trial;
   }
 }
 

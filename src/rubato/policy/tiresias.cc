@@ -17,7 +17,7 @@
 #include "rubato/policy/gang_policy.h"
 #include "rubato/policy/gittins.h"
 #include "rubato/policy/longest_run.h"
-#include "rubato/policy/priority_fill.h"
+#include "rubato/policy/pools_fill.h"
 
 namespace rubato {
 namespace {
@@ -84,10 +84,9 @@ class Tiresias final : public GangPolicy {
   void promote(const JobState& job, const View& view);
   void handle_due(const View& view);
   [[nodiscard]] Instant late_guess(const View& view);
-  void fill(std::size_t pool, const View& view, Decision& decision);
+  void fill(const View& view, Decision& decision);
   void remember(std::int64_t service);
-  void place(PoolId pool, const PriorityFill::Changes& changes, const View& view,
-             Decision& decision) const;
+  void place(const PoolsFill::Changes& changes, const View& view, Decision& decision) const;
 
   TiresiasOptions options_;
   std::map<JobId, Standing> standings_;
@@ -97,7 +96,7 @@ class Tiresias final : public GangPolicy {
   std::deque<std::int64_t> history_;  // Services of finished jobs, oldest first, in millionths.
 
   // Caches of the above.
-  std::vector<PriorityFill> pools_;
+  PoolsFill pools_;
   std::set<std::pair<Instant, JobId>> falls_;       // When running jobs reach a threshold.
   std::set<std::pair<Instant, JobId>> promotions_;  // When waiting jobs rise.
   LongestRun longest_;
@@ -160,10 +159,10 @@ void Tiresias::rank_as(const JobState& job, std::int64_t rank, const View& view)
   const Gang& where = gang(job.id());
   const Rank place{rank, job.job.arrival, job.id()};
   if (is_running(job.id())) {
-    pools_[where.pool.value].run(place, where.workers);
+    pools_.run(place, where, choices(job.id()));
     longest_.set(job.id(), {queue_of(rank), where.workers}, view.now - executed(job, view));
   } else {
-    pools_[where.pool.value].wait(place, where.workers);
+    pools_.wait(place, choices(job.id()));
     longest_.erase(job.id());
   }
 }
@@ -197,7 +196,7 @@ void Tiresias::leaves(JobId job, Outcome outcome) {
   if (is_member(job)) {
     expect_change(job, kNever);
     longest_.erase(job);
-    pools_[gang(job).pool.value].erase(job);
+    pools_.erase(job);
   }
   if (options_.gittins && outcome == Outcome::Finished) {
     remember(found->second.service);
@@ -298,36 +297,43 @@ Instant Tiresias::late_guess(const View& view) {
   return guess;
 }
 
-// Names the nodes of the jobs that start.
-void Tiresias::place(PoolId pool, const PriorityFill::Changes& changes, const View& view,
+// Names the nodes of the jobs that start or move.
+void Tiresias::place(const PoolsFill::Changes& changes, const View& view,
                      Decision& decision) const {
   std::vector<JobId> leaving = changes.stops;
+  std::ranges::transform(changes.moves, std::back_inserter(leaving), &PoolsFill::Seat::job);
   std::ranges::sort(leaving);
-  EmptiestNodes nodes(view, pool, leaving);
+  std::map<PoolId, EmptiestNodes> nodes;
   for (Target& target : decision.targets) {
-    if (target.pool == pool && target.workers > 0) {
-      target.nodes = nodes.take(target.workers);
+    if (target.workers > 0) {
+      const auto found = nodes.try_emplace(target.pool, view, target.pool, leaving).first;
+      target.nodes = found->second.take(target.workers);
     }
   }
 }
 
-void Tiresias::fill(std::size_t pool, const View& view, Decision& decision) {
-  const PriorityFill::Changes changes = pools_[pool].fill(view.capacity[pool]);
+void Tiresias::fill(const View& view, Decision& decision) {
+  const PoolsFill::Changes changes = pools_.fill(view.capacity);
   for (const JobId job : changes.stops) {
     stop(job, decision);
   }
   send_to_front(changes.stops, view);
+  for (const auto& [id, where] : changes.moves) {
+    move(id, where, decision);
+    rank_as(view.jobs.at(id), standings_.at(id).rank, view);
+    expect_change(id, threshold_reached_at(view.jobs.at(id), view));
+  }
   // Who starts, and behind them who fell and still runs, joins the end of the running.
-  std::vector<JobId> joiners = changes.starts;
-  for (const JobId job : changes.starts) {
-    start(job, decision);
+  std::vector<JobId> joiners;
+  for (const auto& [id, where] : changes.starts) {
+    start(id, where, decision);
+    joiners.push_back(id);
   }
-  if (options_.on_emptiest && !changes.starts.empty()) {
-    place(PoolId{pool}, changes, view, decision);
+  if (options_.on_emptiest) {
+    place(changes, view, decision);
   }
-  std::ranges::copy_if(fallen_, std::back_inserter(joiners), [&](JobId job) {
-    return gang(job).pool == PoolId{pool} && is_running(job);
-  });
+  std::ranges::copy_if(fallen_, std::back_inserter(joiners),
+                       [&](JobId job) { return is_running(job); });
   for (const JobId id : joiners) {
     const JobState& job = view.jobs.at(id);
     const std::size_t queue = queue_of(standings_.at(id).rank);
@@ -342,9 +348,7 @@ void Tiresias::fill(std::size_t pool, const View& view, Decision& decision) {
 void Tiresias::hold_round(const View& view, Decision& decision) {
   fallen_.clear();
   handle_due(view);
-  for (std::size_t pool = 0; pool < pools_.size(); ++pool) {
-    fill(pool, view, decision);
-  }
+  fill(view, decision);
   const Instant fall = !options_.falls_promptly ? late_guess(view)
                        : falls_.empty()         ? kNever
                                                 : falls_.begin()->first;

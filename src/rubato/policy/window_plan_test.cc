@@ -58,39 +58,54 @@ TEST(WindowPlan, FindsTheBestOfTheWorkedExample) {
   EXPECT_EQ(best_counts(kTwoJobs, kTwoRounds), (std::vector<int>{0, 2}));
 }
 
+/// A few windows with four jobs and three rounds, and thousands with two of each.
+struct RandomWindow {
+  RandomWindow(Random& random, int trial, int width_bits)
+      : jobs(random_jobs(random, trial < 20 ? 4 : 2, width_bits)),
+        window({.rounds = trial < 20 ? 3 : 2,
+                .round_seconds = trial < 20 ? 120.0 : 200.0,
+                .gpus = 1 << width_bits,
+                .k = trial % 2 * 1e-3}) {}
+
+  std::vector<WindowJob> jobs;
+  Window window;
+};
+
+constexpr int kWindows = 2'000;
+
 TEST(WindowPlan, RowsAreTheBestChoiceOfRounds) {
   Random random(1);
-  for (int trial = 0; trial < 30; ++trial) {
-    const std::vector<WindowJob> jobs = random_jobs(random, 4, 2);
-    const Window window{.rounds = 3, .round_seconds = 120, .gpus = 4, .k = trial % 2 * 1e-3};
+  for (int trial = 0; trial < kWindows; ++trial) {
+    const RandomWindow given(random, trial, trial < 20 ? 2 : 1);
 
-    const auto rows = best_rows(jobs, window);
+    const auto rows = best_rows(given.jobs, given.window);
 
     ASSERT_TRUE(rows.has_value());
     std::vector<int> counts;
-    std::vector<int> used(3, 0);
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
+    std::vector<int> used(static_cast<std::size_t>(given.window.rounds), 0);
+    for (std::size_t i = 0; i < given.jobs.size(); ++i) {
       counts.push_back(std::popcount((*rows)[i]));
-      for (std::size_t round = 0; round < 3; ++round) {
-        used[round] += ((*rows)[i] >> round & 1U) != 0 ? jobs[i].gpus : 0;
+      for (std::size_t round = 0; round < used.size(); ++round) {
+        used[round] += ((*rows)[i] >> round & 1U) != 0 ? given.jobs[i].gpus : 0;
       }
     }
-    EXPECT_TRUE(std::ranges::all_of(used, [](int gpus) { return gpus <= 4; }));
-    EXPECT_NEAR(window_worth(jobs, window, counts), best_by_enumeration(jobs, window), 1e-6)
+    ASSERT_TRUE(std::ranges::all_of(used, [&](int gpus) { return gpus <= given.window.gpus; }));
+    ASSERT_NEAR(window_worth(given.jobs, given.window, counts),
+                best_by_enumeration(given.jobs, given.window), 1e-6)
         << "trial " << trial;
   }
 }
 
 TEST(WindowPlan, CountsOfJobsOnOneGpuAreTheBestChoiceOfRounds) {
   Random random(1);
-  for (int trial = 0; trial < 30; ++trial) {
-    const std::vector<WindowJob> jobs = random_jobs(random, 4, 0);
-    const Window window{.rounds = 3, .round_seconds = 120, .gpus = 2, .k = trial % 2 * 1e-3};
+  for (int trial = 0; trial < kWindows; ++trial) {
+    const RandomWindow given(random, trial, 0);
 
-    const auto counts = best_counts(jobs, window);
+    const auto counts = best_counts(given.jobs, given.window);
 
     ASSERT_TRUE(counts.has_value());
-    EXPECT_NEAR(window_worth(jobs, window, *counts), best_by_enumeration(jobs, window), 1e-6)
+    ASSERT_NEAR(window_worth(given.jobs, given.window, *counts),
+                best_by_enumeration(given.jobs, given.window), 1e-6)
         << "trial " << trial;
   }
 }
@@ -116,7 +131,7 @@ TEST(WindowPlan, KeepsMinimaOrSaysThatTheyDoNotFit) {
 
 TEST(WindowPlan, SpreadsJobsOnOneGpuWithoutLoss) {
   Random random(2);
-  for (int trial = 0; trial < 300; ++trial) {
+  for (int trial = 0; trial < 2'000; ++trial) {
     const std::vector<WindowJob> jobs = random_jobs(random, 6, 0);
     const Window window{.rounds = 10, .round_seconds = 60, .gpus = 3};
     const std::vector<int> counts = greedy_counts(jobs, window);
@@ -155,7 +170,7 @@ TEST(WindowPlan, FallsBackToGreedyCountsWhenTheLimitStrikes) {
 
 TEST(WindowPlan, GreedyCountsFitAndLeaveNoRoomForAnother) {
   Random random(4);
-  for (int trial = 0; trial < 200; ++trial) {
+  for (int trial = 0; trial < 2'000; ++trial) {
     const std::vector<WindowJob> jobs = random_jobs(random, 8, 2);
     const Window window{.rounds = 5, .round_seconds = 120, .gpus = 4};
     const std::vector<int> counts = greedy_counts(jobs, window);

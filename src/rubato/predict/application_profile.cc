@@ -81,9 +81,9 @@ std::vector<ScatteredPoint> means(std::span<const StepTime> times) {
 
 }  // namespace
 
-ApplicationProfile::ApplicationProfile(std::span<const StepTime> times,
-                                       std::map<int, std::vector<Epoch>> epochs, int local_max)
-    : scattered_(means(times)), epochs_(std::move(epochs)) {
+ApplicationProfile::ApplicationProfile(ProfileData data)
+    : data_(std::move(data)), scattered_(means(data_.times)) {
+  const std::vector<StepTime>& times = data_.times;
   RUBATO_CHECK(!times.empty());
   std::set<int> counts;
   limits_ = {.local_min = times.front().local_batch, .local_max = times.front().local_batch};
@@ -97,23 +97,23 @@ ApplicationProfile::ApplicationProfile(std::span<const StepTime> times,
       node_workers_max_ = std::max(node_workers_max_, std::ranges::max(time.pattern));
     }
   }
-  if (local_max > 0) {
-    limits_.local_max = std::max(limits_.local_min, std::min(limits_.local_max, local_max));
+  if (data_.local_max > 0) {
+    limits_.local_max = std::max(limits_.local_min, std::min(limits_.local_max, data_.local_max));
   }
   node_workers_max_ = std::max(node_workers_max_, 1);
   counts_.assign(counts.begin(), counts.end());
-  if (epochs_.empty()) {
+  if (data_.epochs.empty()) {
     return;
   }
-  limits_.initial = epochs_.begin()->first;
-  limits_.max = epochs_.rbegin()->first;
-  std::size_t length = epochs_.begin()->second.size();
-  for (const auto& [batch, curve] : epochs_) {
+  limits_.initial = data_.epochs.begin()->first;
+  limits_.max = data_.epochs.rbegin()->first;
+  std::size_t length = data_.epochs.begin()->second.size();
+  for (const auto& [batch, curve] : data_.epochs) {
     length = std::min(length, curve.size());
   }
   for (std::size_t epoch = 0; epoch < length; ++epoch) {
-    double least = epochs_.begin()->second[epoch].progress;
-    for (const auto& [batch, curve] : epochs_) {
+    double least = data_.epochs.begin()->second[epoch].progress;
+    for (const auto& [batch, curve] : data_.epochs) {
       least = std::min(least, curve[epoch].progress);
     }
     progress_.push_back(least);
@@ -148,7 +148,7 @@ double ApplicationProfile::step_seconds(const NodePattern& nodes, const BatchSpl
 GradientNoise ApplicationProfile::noise(int batch, int epoch) const {
   const auto at = static_cast<std::size_t>(std::clamp(epoch, 0, epochs() - 1));
   std::map<int, GradientNoise> by_batch;
-  for (const auto& [measured, curve] : epochs_) {
+  for (const auto& [measured, curve] : data_.epochs) {
     by_batch[measured] = curve[at].noise;
   }
   return between(by_batch, batch,
@@ -188,7 +188,7 @@ int ApplicationProfile::epoch_at(int batch, double done) const {
 
 double ApplicationProfile::recorded_steps(int batch, int epoch) const {
   std::map<int, double> by_batch;
-  for (const auto& [measured, curve] : epochs_) {
+  for (const auto& [measured, curve] : data_.epochs) {
     by_batch[measured] = curve[static_cast<std::size_t>(epoch)].steps;
   }
   return between(by_batch, batch, [](double left, double right, double part) {

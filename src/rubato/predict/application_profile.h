@@ -32,10 +32,16 @@ struct PassTime {
 /// Remembers what it has interpolated, so one object must not be asked by two threads at once.
 class ApplicationProfile {
  public:
-  /// There must be times. Epochs by batch; without any the batch cannot adapt. Workers take at most
-  /// `local_max` samples at a time, whatever was measured; 0: as many as were measured.
+  /// There must be times.
+  explicit ApplicationProfile(ProfileData data);
   ApplicationProfile(std::span<const StepTime> times, std::map<int, std::vector<Epoch>> epochs,
-                     int local_max = 0);
+                     int local_max = 0)
+      : ApplicationProfile({.times = {times.begin(), times.end()},
+                            .epochs = std::move(epochs),
+                            .local_max = local_max}) {}
+
+  /// What it was made of.
+  [[nodiscard]] const ProfileData& data() const { return data_; }
 
   [[nodiscard]] const BatchLimits& limits() const { return limits_; }
 
@@ -70,12 +76,12 @@ class ApplicationProfile {
 
   [[nodiscard]] PassTime interpolated(const NodePattern& nodes, int local_batch) const;
 
+  ProfileData data_;
   BatchLimits limits_{};
   std::map<NodePattern, ByLocalBatch> placements_;
   std::vector<int> counts_;  // Workers that were measured, rising.
   int node_workers_max_ = 0;
   ScatteredPoints scattered_{{}};
-  std::map<int, std::vector<Epoch>> epochs_;
   std::vector<double> progress_;                                 // At the end of each epoch.
   mutable std::map<std::tuple<int, int, int>, PassTime> known_;  // By nodes, workers, local batch.
   mutable std::map<int, std::vector<double>> steps_;             // By batch, then epochs.

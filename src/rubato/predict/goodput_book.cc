@@ -18,6 +18,13 @@ bool are_sensible(const BatchLimits& limits) {
          limits.local_min >= 1 && limits.local_max >= limits.local_min;
 }
 
+// What both permit a worker to take at a time.
+BatchLimits narrowed(BatchLimits limits, const BatchLimits& local) {
+  limits.local_min = std::max(limits.local_min, local.local_min);
+  limits.local_max = std::min(limits.local_max, local.local_max);
+  return limits;
+}
+
 bool is_sensible(const StepObservation& step) {
   return step.nodes >= 1 && step.workers >= step.nodes && step.local_batch >= 1 &&
          std::isfinite(step.pass_seconds) && step.pass_seconds > 0 &&
@@ -56,6 +63,11 @@ const PoolGoodput* JobGoodput::on(PoolId pool) const {
   return found == pools.end() ? nullptr : &found->second;
 }
 
+const BatchLimits& JobGoodput::limits_on(PoolId pool) const {
+  const auto found = limits_there.find(pool);
+  return found == limits_there.end() ? limits : found->second;
+}
+
 Goodput JobGoodput::best(PoolId pool, int nodes, const BatchSizes& sizes) const {
   const PoolGoodput* here = on(pool);
   if (here == nullptr || !here->model || !noise) {
@@ -65,19 +77,18 @@ Goodput JobGoodput::best(PoolId pool, int nodes, const BatchSizes& sizes) const 
 }
 
 BatchSplit JobGoodput::split(PoolId pool, int nodes, int workers) const {
-  Goodput chosen = best(pool, nodes, BatchSizes(limits, workers));
+  const BatchLimits& here = limits_on(pool);
+  Goodput chosen = best(pool, nodes, BatchSizes(here, workers));
   if (chosen.rate <= 0) {
-    const auto least =
-        std::max<std::int64_t>(limits.initial, std::int64_t{limits.local_min} * workers);
-    return split_batch(static_cast<int>(std::min<std::int64_t>(least, limits.max)), limits,
-                       workers);
+    const auto least = std::max<std::int64_t>(here.initial, std::int64_t{here.local_min} * workers);
+    return split_batch(static_cast<int>(std::min<std::int64_t>(least, here.max)), here, workers);
   }
   const int passes = workers * (chosen.split.accumulation + 1);
-  chosen.split.local = std::min(chosen.split.local, std::max(1, limits.max / passes));
+  chosen.split.local = std::min(chosen.split.local, std::max(1, here.max / passes));
   return chosen.split;
 }
 
-void GoodputBook::arrive(const Job& job) {
+void GoodputBook::arrive(const Job& job, std::span<const BatchLimits> local_limits) {
   if (!are_sensible(job.batches)) {
     return;
   }
@@ -85,6 +96,12 @@ void GoodputBook::arrive(const Job& job) {
   JobGoodput& mine = jobs_[job.id];
   mine = known == models_.end() ? JobGoodput{} : known->second;
   mine.limits = job.batches;
+  for (std::size_t pool = 0; pool < local_limits.size(); ++pool) {
+    const BatchLimits here = narrowed(job.batches, local_limits[pool]);
+    if (here != job.batches && are_sensible(here)) {
+      mine.limits_there.emplace(PoolId{pool}, here);
+    }
+  }
 }
 
 void GoodputBook::leave(JobId job) { jobs_.erase(job); }

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,12 +26,15 @@ struct PoolGoodput {
 };
 
 struct JobGoodput {
-  BatchLimits limits{};
+  BatchLimits limits{};  // On all pools but those that have their own:
+  std::map<PoolId, BatchLimits> limits_there{};
   std::optional<GradientNoise> noise{};
   std::map<PoolId, PoolGoodput> pools{};
   long version = 0;  // Rises when anything above changes.
 
   [[nodiscard]] const PoolGoodput* on(PoolId pool) const;
+  /// GPU types differ in how many samples they take at a time.
+  [[nodiscard]] const BatchLimits& limits_on(PoolId pool) const;
   /// The best way to run; no rate without a model of the pool.
   [[nodiscard]] Goodput best(PoolId pool, int nodes, const BatchSizes& sizes) const;
   /// The batch to train with: the best known, else the least that this many workers permit.
@@ -42,8 +46,9 @@ class GoodputBook {
  public:
   explicit GoodputBook(bool shares = false) : shares_(shares) {}
 
-  /// Only for jobs whose batch can adapt.
-  void arrive(const Job& job);
+  /// Only for jobs whose batch can adapt. `local_limits`, by pool, narrow what its workers take at
+  /// a time; a pool whose limits leave nothing, or that has none, permits what the job does.
+  void arrive(const Job& job, std::span<const BatchLimits> local_limits = {});
   void leave(JobId job);
   void observe(const Job& job, PoolId pool, const StepObservation& step);
 

@@ -58,6 +58,21 @@ TEST(GoodputBook, BeginsWithNothingAndTheLeastBatch) {
   EXPECT_EQ(desk.known().split(kPool, 4, 16), (BatchSplit{.local = 8}));  // No fewer each.
 }
 
+TEST(GoodputBook, KeepsToWhatWorkersTakeInEachPool) {
+  GoodputBook book;
+  const BatchLimits small{.local_min = 1, .local_max = 40};
+  const BatchLimits none{.local_min = 500, .local_max = 600};
+
+  book.arrive(adaptive(1), std::vector{small, adaptive(1).batches, none});
+
+  const JobGoodput& known = *book.find(JobId{1});
+  EXPECT_EQ(known.split(PoolId{0}, 1, 1), (BatchSplit{.local = 32, .accumulation = 1}));
+  EXPECT_EQ(known.split(PoolId{1}, 1, 1), (BatchSplit{.local = 64}));
+  EXPECT_EQ(known.split(PoolId{2}, 1, 1), (BatchSplit{.local = 64}));
+  EXPECT_EQ(known.limits_on(PoolId{0}).local_min, 8);
+  EXPECT_EQ(known.limits_on(PoolId{0}).max, 1024);
+}
+
 TEST(GoodputBook, KnowsTheBestBatchOnceAJobHasRun) {
   Desk desk;
 

@@ -1,6 +1,7 @@
 // The files of a measured profile, in the layout of Pollux (OSDI'21): text in, rows out.
 #pragma once
 
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct StepTime {
   int local_batch = 0;    // Samples per GPU.
   double step_seconds = 0;
   double sync_seconds = 0;
+
+  friend bool operator==(const StepTime&, const StepTime&) = default;
 };
 
 /// What was reached at the end of one epoch of a training.
@@ -27,6 +30,17 @@ struct Epoch {
   double progress = 0;  // Steps with the initial batch that would have got as far.
   double steps = 0;
   GradientNoise noise{};  // During the epoch.
+
+  friend bool operator==(const Epoch&, const Epoch&) = default;
+};
+
+/// All measurements of one application on one GPU type.
+struct ProfileData {
+  std::vector<StepTime> times{};
+  std::map<int, std::vector<Epoch>> epochs{};  // By batch; without any the batch cannot adapt.
+  int local_max = 0;  // Samples that a worker takes at a time; 0: as many as were measured.
+
+  friend bool operator==(const ProfileData&, const ProfileData&) = default;
 };
 
 /// `placement,local_bsz,step_time,sync_time`; placement 24 is two GPUs on one node, four on

@@ -77,6 +77,20 @@ void SpeedBook::add(const std::string& model, const std::string& gpu_type,
   profiles_.emplace(std::pair(model, gpu_type), std::move(profile));
 }
 
+void SpeedBook::add(std::map<ProfileKey, ApplicationProfile> profiles) {
+  for (auto& [key, profile] : profiles) {
+    add(key.first, key.second, std::move(profile));
+  }
+}
+
+std::vector<SpeedRow> SpeedBook::rows() const {
+  std::vector<SpeedRow> rows;
+  for (const auto& [key, of_kind] : rows_) {
+    rows.insert(rows.end(), of_kind.begin(), of_kind.end());
+  }
+  return rows;
+}
+
 const ApplicationProfile* SpeedBook::profile(SpeedId speed, PoolId pool) const {
   const auto found = profiles_.find({entries_[speed.value].model, topology_.pool(pool).gpu_type});
   return found == profiles_.end() ? nullptr : &found->second;

@@ -23,6 +23,8 @@
 
 namespace rubato {
 
+using ProfileKey = std::pair<std::string, std::string>;  // Model, GPU type.
+
 /// Answers at constant cost once a kind is resolved; resolving is logarithmic in the kinds.
 class SpeedBook {
  public:
@@ -30,6 +32,7 @@ class SpeedBook {
 
   /// Measurements of a model on a GPU type that know every placement; before any kind is resolved.
   void add(const std::string& model, const std::string& gpu_type, ApplicationProfile profile);
+  void add(std::map<ProfileKey, ApplicationProfile> profiles);
 
   /// The entry for this kind of job, made on first sight.
   SpeedId resolve(const Job& job);
@@ -45,6 +48,11 @@ class SpeedBook {
   [[nodiscard]] double speed(SpeedId speed, const Placement& placement) const;
   /// The measurements behind a kind; null if there are only speeds, or none.
   [[nodiscard]] const ApplicationProfile* profile(SpeedId speed, PoolId pool) const;
+  /// All that was given to it.
+  [[nodiscard]] std::vector<SpeedRow> rows() const;
+  [[nodiscard]] const std::map<ProfileKey, ApplicationProfile>& profiles() const {
+    return profiles_;
+  }
   /// Steps per second of a given placement span.
   [[nodiscard]] double speed(SpeedId speed, PoolId pool, int workers, Span span) const;
   /// True if a wider span costs speed, so that moving jobs together can pay.
@@ -86,7 +94,7 @@ class SpeedBook {
 
   Topology topology_;
   std::map<RowKey, std::vector<SpeedRow>> rows_;
-  std::map<std::pair<std::string, std::string>, ApplicationProfile> profiles_;  // Model, GPU type.
+  std::map<ProfileKey, ApplicationProfile> profiles_;
   std::map<Kind, SpeedId> kinds_;
   std::vector<Entry> entries_;
 };

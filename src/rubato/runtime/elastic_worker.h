@@ -22,18 +22,12 @@
 #include "rubato/runtime/group_inbox.h"
 #include "rubato/runtime/handover.h"
 #include "rubato/runtime/snapshot_slots.h"
+#include "rubato/runtime/step_observer.h"
 #include "rubato/runtime/training_state.h"
+#include "rubato/runtime/worker_address.h"
 #include "rubato/runtime/worker_pulse.h"
 
 namespace rubato {
-
-/// How a worker was started; read from the environment by `worker_address`.
-struct WorkerAddress {
-  std::string socket{};  // Empty: no conductor, the worker trains alone.
-  std::uint64_t worker = 0;
-  std::uint64_t token = 0;
-  std::string host{};
-};
 
 /// What the training program says of its data and its gradients.
 struct WorkerSetup {
@@ -161,11 +155,13 @@ class ElasticWorker {
   double mean_loss_ = 0;
   bool is_switching_ = false;
   bool is_first_step_ = false;
+  bool is_new_leader_ = false;
   std::int64_t received_bytes_ = 0;
   bool was_source_ = false;
   Clock::time_point last_commit_;
   Clock::time_point step_began_;
   StepTimes times_;
+  StepObserver observer_;
 };
 
 }  // namespace rubato

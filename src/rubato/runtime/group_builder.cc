@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "rubato/runtime/shm_communicator.h"
-
 namespace rubato {
 namespace {
 
@@ -73,6 +71,25 @@ Status GroupBuilder::keep_arenas(GenerationPost& post) {
   return ok_status();
 }
 
+Result<std::unique_ptr<Communicator>> GroupBuilder::join_across(const GenerationPost& post,
+                                                                const GroupSeats& seats,
+                                                                const ShmGroup& local) {
+  if (!setup_.join_remote) {
+    return Error{.code = ErrorCode::BadConfig,
+                 .message = "members sit on several hosts, but this program has no way across"};
+  }
+  return setup_.join_remote({.generation = post.number,
+                             .seats = seats,
+                             .own = setup_.arena,
+                             .join_host =
+                                 [&local](const GroupPart& part) {
+                                   ShmGroup group = local;
+                                   group.note_length = part.note_length;
+                                   return join_shm_group(std::move(group));
+                                 }},
+                            rendezvous_);
+}
+
 Result<BuiltGroup> GroupBuilder::build(GenerationPost post) {
   if (Status kept = keep_arenas(post); !kept) {
     return kept.error();
@@ -95,18 +112,8 @@ Result<BuiltGroup> GroupBuilder::build(GenerationPost post) {
       return bad_input(fmt::format("the memory of worker {} was not handed over", worker));
     }
   }
-  auto group = join_shm_group(std::move(local));
-  if (group && here.size() < seats->hosts.size()) {
-    if (!setup_.join_remote) {
-      return Error{.code = ErrorCode::BadConfig,
-                   .message = "members sit on several hosts, but this program has no way across"};
-    }
-    group = setup_.join_remote(RemoteGroup{.generation = post.number,
-                                           .seats = std::move(*seats),
-                                           .own = setup_.arena,
-                                           .local = std::move(*group)},
-                               rendezvous_);
-  }
+  auto group = here.size() == seats->hosts.size() ? join_shm_group(std::move(local))
+                                                  : join_across(post, *seats, local);
   if (!group) {
     return group.error();
   }

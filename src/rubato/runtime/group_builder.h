@@ -10,7 +10,9 @@
 
 #include "rubato/runtime/arena.h"
 #include "rubato/runtime/group_inbox.h"
+#include "rubato/runtime/host_groups.h"
 #include "rubato/runtime/rendezvous.h"
+#include "rubato/runtime/shm_communicator.h"
 
 namespace rubato {
 
@@ -26,8 +28,7 @@ struct RemoteGroup {
   std::uint64_t generation = 0;
   GroupSeats seats{};
   std::shared_ptr<Arena> own{};
-  // The ranks of this host, for what can be done in memory; its rank is the place on this host.
-  std::unique_ptr<Communicator> local{};
+  GroupFactory join_host{};  // Joins the ranks of this host, in memory.
 };
 using RemoteJoin =
     std::function<Result<std::unique_ptr<Communicator>>(RemoteGroup group, Rendezvous& rendezvous)>;
@@ -51,6 +52,9 @@ class GroupBuilder {
   void run();
   [[nodiscard]] Result<BuiltGroup> build(GenerationPost post);
   [[nodiscard]] Status keep_arenas(GenerationPost& post);
+  [[nodiscard]] Result<std::unique_ptr<Communicator>> join_across(const GenerationPost& post,
+                                                                  const GroupSeats& seats,
+                                                                  const ShmGroup& local);
 
   BuilderSetup setup_;
   GroupInbox& inbox_;

@@ -97,7 +97,7 @@ SumCase random_case() {
 }
 
 TEST(WeightedSum, IsTheTreeBitForBitWhateverTheInstructionsAndPlaces) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const SumCase work = random_case();
     std::vector<float> expected(work.rows[0].size());
     for (std::size_t at = 0; at < expected.size(); ++at) {
@@ -114,11 +114,11 @@ TEST(WeightedSum, IsTheTreeBitForBitWhateverTheInstructionsAndPlaces) {
       RC_ASSERT(same_bits(quick.destinations[i], expected, work.begin));
     }
     RC_ASSERT(portable.squares == quick.squares);
-  });
+  }));
 }
 
 TEST(WeightedSum, TakesTheSquaresOfEachSourceAndOfTheSum) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     SumCase work = random_case();
     const std::size_t sources = work.rows.size();
 
@@ -132,7 +132,7 @@ TEST(WeightedSum, TakesTheSquaresOfEachSourceAndOfTheSum) {
       }
       RC_ASSERT(std::abs(outcome.squares[i] - expected) <= 1e-5 * expected);
     }
-  });
+  }));
 }
 
 TEST(WeightedSum, LeavesFloatsBeforeAndBehindAlone) {

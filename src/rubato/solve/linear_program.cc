@@ -87,12 +87,16 @@ void load(ClpSimplex& simplex, const LinearProgram& program) {
   simplex.factorization()->setDenseThreshold(0);
 }
 
-// The values, whole variables rounded, and what they are worth.
-Solution with_values(const LinearProgram& program, SolveStatus status, const double* values) {
+enum class Whole { Rounded, Relaxed };
+
+// The values and what they are worth.
+Solution with_values(const LinearProgram& program, SolveStatus status, const double* values,
+                     Whole whole) {
   Solution solution{.status = status};
   for (std::size_t i = 0; i < program.variables().size(); ++i) {
     const Variable& variable = program.variables()[i];
-    const double value = variable.is_whole ? std::round(values[i]) : values[i];
+    const bool is_rounded = variable.is_whole && whole == Whole::Rounded;
+    const double value = is_rounded ? std::round(values[i]) : values[i];
     solution.values.push_back(std::clamp(value, variable.lower, variable.upper));
     solution.objective += variable.worth * solution.values.back();
   }
@@ -139,7 +143,8 @@ Solution solve_linear(const LinearProgram& program, const SolveLimits& limits) {
     simplex.dual();
   }
   if (simplex.status() == 0) {
-    return with_values(program, SolveStatus::Optimal, simplex.primalColumnSolution());
+    return with_values(program, SolveStatus::Optimal, simplex.primalColumnSolution(),
+                       Whole::Relaxed);
   }
   if (simplex.status() == 1) {
     return Solution{.status = SolveStatus::Infeasible};
@@ -191,11 +196,25 @@ void configure(CbcModel& model, Goal goal, const SolveLimits& limits) {
   model.addHeuristic(&dive);
 }
 
+// Whether an objective falls short of the one that values must beat; rounding does not decide.
+bool is_too_low(const Solution& relaxed, Goal goal, const SolveLimits& limits) {
+  constexpr double kRounding = 1e-7;
+  if (!limits.better_than) {
+    return false;
+  }
+  const double short_by = goal == Goal::Maximise ? *limits.better_than - relaxed.objective
+                                                 : relaxed.objective - *limits.better_than;
+  return short_by > kRounding;
+}
+
 Solution solve_whole(const LinearProgram& program, const SolveLimits& limits) {
   // The relaxation tells apart what branch and bound calls infeasible.
-  const Solution relaxed = solve_linear(program, limits);
+  Solution relaxed = solve_linear(program, limits);
   if (relaxed.status != SolveStatus::Optimal) {
     return relaxed;
+  }
+  if (is_too_low(relaxed, program.goal(), limits)) {
+    return Solution{.status = SolveStatus::Infeasible};
   }
   ClpSimplex simplex;
   load(simplex, program);
@@ -214,8 +233,9 @@ Solution solve_whole(const LinearProgram& program, const SolveLimits& limits) {
     return Solution{.status =
                         model.isProvenInfeasible() ? SolveStatus::Infeasible : SolveStatus::Failed};
   }
-  return with_values(
-      program, model.isProvenOptimal() ? SolveStatus::Optimal : SolveStatus::Feasible, values);
+  const bool is_proven = model.isProvenOptimal();
+  return with_values(program, is_proven ? SolveStatus::Optimal : SolveStatus::Feasible, values,
+                     Whole::Rounded);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ constexpr std::array kFormats{
     TraceFormat{"gavel", "Gavel and Shockwave .trace", &make_gavel_reader},
     TraceFormat{"swf", "Standard Workload Format", &make_swf_reader},
     TraceFormat{"sacct", "Slurm `sacct --json`", &make_sacct_reader},
-    TraceFormat{"rubato", "rubato-trace/1, JSON Lines", &make_rubato_reader},
+    TraceFormat{"rubato", "rubato-trace/2, JSON Lines", &make_rubato_reader},
 };
 
 }  // namespace

@@ -321,9 +321,10 @@ class RubatoReader final : public RecordReader {
     std::string format;
     fields.required("format");
     fields.text("format", format);
-    if (!format.empty() && format != kRubatoTraceFormat) {
-      fields.reject("format", fmt::format("found {}, expected {}: this version reads no other",
-                                          shown(format), kRubatoTraceFormat));
+    if (!format.empty() && format != kRubatoTraceFormat && format != kRubatoTraceOldFormat) {
+      fields.reject("format",
+                    fmt::format("found {}, expected {} or {}: this version reads no other",
+                                shown(format), kRubatoTraceFormat, kRubatoTraceOldFormat));
     }
     if (const Json* jobs = fields.find("jobs")) {
       if (jobs->is_number_unsigned()) {

@@ -1,4 +1,4 @@
-// Our own trace format, `rubato-trace/1`: strict, versioned, every field of a Job.
+// Our own trace format, `rubato-trace/2`: strict, versioned, every field of a Job.
 //
 // See docs/traces.md for the specification and rubato_trace.h for the names of the fields.
 #pragma once

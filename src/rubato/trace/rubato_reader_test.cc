@@ -10,7 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 
-const std::string kHeader = "{\"format\":\"rubato-trace/1\"}\n";
+const std::string kHeader = "{\"format\":\"rubato-trace/2\"}\n";
 
 TraceText read(const std::string& jobs) { return read_text("rubato", kHeader + jobs); }
 
@@ -100,18 +100,26 @@ TEST(RubatoReader, ExplainsWrongValues) {
 }
 
 TEST(RubatoReader, RefusesOtherVersionsAndMissingHeaders) {
-  EXPECT_THAT(messages(read_text("rubato", "{\"format\":\"rubato-trace/2\"}\n{\"arrival\":1}\n")),
-              ElementsAre("trace:1: format: found 'rubato-trace/2', expected rubato-trace/1: this "
-                          "version reads no other"));
+  EXPECT_THAT(messages(read_text("rubato", "{\"format\":\"rubato-trace/3\"}\n{\"arrival\":1}\n")),
+              ElementsAre("trace:1: format: found 'rubato-trace/3', expected rubato-trace/2 or "
+                          "rubato-trace/1: this version reads no other"));
   EXPECT_THAT(messages(read_text("rubato", "{\"arrival\":1}\n")),
               ElementsAre("trace:1: arrival: unknown field", "trace:1: format: missing"));
   EXPECT_THAT(messages(read_text("rubato", "")),
-              ElementsAre("trace: found no header, expected {\"format\":\"rubato-trace/1\"}"));
+              ElementsAre("trace: found no header, expected {\"format\":\"rubato-trace/2\"}"));
+}
+
+TEST(RubatoReader, ReadsTheVersionBeforeRegions) {
+  const TraceText trace =
+      read_text("rubato", "{\"format\":\"rubato-trace/1\",\"jobs\":1}\n{\"arrival\":1}\n");
+
+  EXPECT_TRUE(messages(trace).empty());
+  EXPECT_EQ(trace.jobs.size(), 1U);
 }
 
 TEST(RubatoReader, NoticesAFileThatWasCutOff) {
   const TraceText trace = read_text(
-      "rubato", "{\"format\":\"rubato-trace/1\",\"jobs\":3}\n{\"arrival\":1}\n{\"arrival\":2}\n");
+      "rubato", "{\"format\":\"rubato-trace/2\",\"jobs\":3}\n{\"arrival\":1}\n{\"arrival\":2}\n");
 
   EXPECT_THAT(messages(trace), ElementsAre("trace: jobs: found 2 jobs, the header promises 3: the "
                                            "file was cut off or edited"));

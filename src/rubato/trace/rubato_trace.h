@@ -1,4 +1,4 @@
-// Names of the fields of `rubato-trace/1`, our own trace format: shared by its reader and writer.
+// Names of the fields of `rubato-trace/2`, our own trace format: shared by its reader and writer.
 //
 // JSON Lines: a header object, then one object for each job. docs/traces.md is the specification;
 // a field may be added only with a new version number, since readers refuse unknown fields.
@@ -9,7 +9,9 @@
 
 namespace rubato {
 
-inline constexpr std::string_view kRubatoTraceFormat = "rubato-trace/1";
+inline constexpr std::string_view kRubatoTraceFormat = "rubato-trace/2";
+/// The same without `region` and `data_gb`; still read.
+inline constexpr std::string_view kRubatoTraceOldFormat = "rubato-trace/1";
 
 inline constexpr std::array<std::string_view, 4> kHeaderFields{"format", "source", "seed", "jobs"};
 

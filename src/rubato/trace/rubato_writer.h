@@ -1,4 +1,4 @@
-// Writes jobs as `rubato-trace/1`, one line at a time; what is written reads back bit for bit.
+// Writes jobs as `rubato-trace/2`, one line at a time; what is written reads back bit for bit.
 #pragma once
 
 #include <cstdint>

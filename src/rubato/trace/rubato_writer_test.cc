@@ -121,9 +121,9 @@ TEST(RubatoWriter, LeavesDefaultsOut) {
 }
 
 TEST(RubatoWriter, TheHeaderSaysWhatIsKnown) {
-  EXPECT_EQ(rubato_header_line({}), "{\"format\":\"rubato-trace/1\"}\n");
+  EXPECT_EQ(rubato_header_line({}), "{\"format\":\"rubato-trace/2\"}\n");
   EXPECT_EQ(rubato_header_line({.source = "a \"b\"", .seed = 7, .jobs = 2}),
-            "{\"format\":\"rubato-trace/1\",\"source\":\"a \\\"b\\\"\",\"seed\":7,\"jobs\":2}\n");
+            "{\"format\":\"rubato-trace/2\",\"source\":\"a \\\"b\\\"\",\"seed\":7,\"jobs\":2}\n");
 }
 
 TEST(RubatoWriter, BytesThatAreNoTextAreReplaced) {

@@ -24,12 +24,11 @@ class SmallestFirst final : public GangPolicy {
   }
   void hold_round(const View& view, Decision& decision) override {
     std::erase_if(waiting_, [&](const std::pair<int, JobId>& next) {
-      const PoolId pool = gang(next.second).pool;
-      const bool fits = next.first <= view.capacity[pool.value] - gpus_used(pool);
-      if (fits) {
-        start(next.second, decision);
+      const Gang* where = room_for(next.second, view);
+      if (where != nullptr) {
+        start(next.second, *where, decision);
       }
-      return fits;
+      return where != nullptr;
     });
   }
   void clear() override { waiting_.clear(); }

@@ -1,5 +1,6 @@
 #include "rubato/launch/local/group_guard.h"
 
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "rubato/launch/local/pidfd.h"
@@ -31,8 +32,8 @@ pid_t guarded_parent(const std::string& text, TestPipe& output, TestPipe& input,
 TEST(GroupGuard, EndsGrandchildrenWhenTheParentIsKilled) {
   TestPipe output;
   TestPipe never;
-  const pid_t parent = guarded_parent("(read line) & (read line) & echo started; wait", output,
-                                      never, [](GroupGuard&, Process&) {});
+  const pid_t parent = guarded_parent("sleep 1000 & sleep 1000 & echo started; wait", output, never,
+                                      [](GroupGuard&, Process&) {});
   ASSERT_EQ(output.read_line(), "started");
 
   ASSERT_EQ(::kill(parent, SIGKILL), 0);
@@ -67,6 +68,25 @@ TEST(GroupGuard, LeavesAloneWhatItWasToldToForget) {
 
   ASSERT_EQ(::write(words.write_end.get(), "alive\n", 6), 6) << "after the guard has done its work";
   EXPECT_EQ(output.read_all(), "alive\n");
+}
+
+TEST(GroupGuard, IsToldOfAGroupBeforeItRunsAndBeforeItsNumberIsFree) {
+  std::array<int, 2> sockets{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()), 0);
+  const Descriptor listener(sockets[0]);
+  Descriptor guard(sockets[1]);
+  auto process = Process::start({.argv = {"/bin/sh", "-c", "exit 0"}, .guard = guard.get()});
+  ASSERT_TRUE(process.ok());
+  const std::string pid = std::to_string(process->pid());
+  guard = Descriptor();
+
+  wait_exit(*process);
+
+  std::array<char, 100> text{};
+  const ssize_t got = ::read(listener.get(), text.data(), text.size());
+  ASSERT_GT(got, 0);
+  EXPECT_EQ(std::string(text.data(), static_cast<std::size_t>(got)),
+            "+ " + pid + "\n- " + pid + "\n");
 }
 
 TEST(GroupGuard, ThatWasKilledStopsNobodyFromStarting) {

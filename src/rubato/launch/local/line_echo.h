@@ -8,7 +8,8 @@
 namespace rubato {
 
 /// Writes lines to a descriptor that is lent to it: a terminal, a file, or a pipe to a pager. A
-/// reader that is slow gets them later, one that stops for long loses whole lines and is told.
+/// reader that is slow gets them later, one that stops for long loses whole lines and is told. For
+/// one that leaves, the program must ignore SIGPIPE, as its main function decides.
 class LineEcho {
  public:
   explicit LineEcho(int descriptor, std::size_t waiting_max = std::size_t{1} << 20U)

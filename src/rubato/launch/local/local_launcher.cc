@@ -69,6 +69,7 @@ LocalLauncher::LocalLauncher(LocalLaunchOptions options, Watch watch,
       terminal_(options_.terminal),
       pool_({.modules = options_.modules,
              .patience = options_.warm_patience,
+             .zygotes_max = options_.warm_max,
              .guard = guard_ ? guard_->descriptor() : -1}) {}
 
 void LocalLauncher::note(std::string text) {
@@ -92,6 +93,7 @@ ProcessSpec LocalLauncher::process_spec(const Worker& worker) const {
           .output = worker.log.output(),
           .errors = worker.log.errors(),
           .group = options_.group == ProcessGroup::Ours ? ProcessGroup::Own : options_.group,
+          .dies_with_parent = !guard_,  // The next best: it does not reach their own processes.
           .limits = options_.limits,
           .nice = options_.nice,
           .session_nice = options_.session_nice,

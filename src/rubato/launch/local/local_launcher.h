@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,6 +29,7 @@ struct LocalLaunchOptions {
   bool starts_warm = true;                          // Where that is possible.
   std::vector<std::string> modules{"torch"};        // Of warm interpreters.
   std::chrono::milliseconds warm_patience{60'000};  // After that a worker starts cold.
+  std::size_t warm_max = 8;                         // Interpreters, one per kind of environment.
   // How every worker is started; command, environment, directory and output come from elsewhere.
   ProcessGroup group = ProcessGroup::Own;
   std::vector<ResourceLimit> limits{};

@@ -263,6 +263,24 @@ constexpr const char* kUntilToldToEnd =
     "print(os.getppid(), flush=True)\n"
     "signal.pause()\n";
 
+TEST_F(WarmLauncherTest, KeepsNoMoreInterpretersThanItMay) {
+  options_.warm_max = 1;
+  ASSERT_TRUE(python(1, kUntilToldToEnd).ok());
+  wait_line(1);
+  environment_["PYTHONPATH"] = folder_.at("other");
+
+  ASSERT_TRUE(python(2, "print('ran')\n").ok());
+  EXPECT_TRUE(launcher().pid(WorkerId{2}).has_value()) << "cold, at once";
+  EXPECT_THAT(all_notes(), testing::HasSubstr("all 1 warm interpreters have workers"));
+  EXPECT_EQ(next_end().worker, WorkerId{2});
+  ASSERT_TRUE(launcher().signal(WorkerId{1}, SIGUSR1).ok());
+  EXPECT_EQ(next_end().cause.status, (ExitStatus{.code = 7}));
+
+  ASSERT_TRUE(python(3, "print('ran')\n").ok());
+  EXPECT_FALSE(launcher().pid(WorkerId{3}).has_value()) << "from an interpreter of its kind";
+  EXPECT_EQ(next_end().cause.kind, ExitKind::Finished);
+}
+
 TEST_F(WarmLauncherTest, LetsWorkersLiveWhenTheirInterpreterIsKilled) {
   ASSERT_TRUE(python(1, kUntilToldToEnd).ok());
   const int parent = std::stoi(wait_line(1));

@@ -155,23 +155,21 @@ TEST(Process, SaysWhyItCannotStart) {
 
 TEST(Process, TakesItsGroupWithItWhenItEnds) {
   TestPipe pipe;
-  TestPipe never;
-  ProcessSpec spec = shell("(read line) & echo started; exit 4");
-  spec.input = never.read_end.get();
+  ProcessSpec spec = shell("sleep 1000 & echo started; exit 4");
   spec.output = pipe.write_end.get();
   auto process = Process::start(spec);
   ASSERT_TRUE(process.ok());
 
   EXPECT_EQ(wait_exit(*process), (ExitStatus{.code = 4}));
 
-  EXPECT_EQ(pipe.read_all(), "started\n") << "the reader in the background has closed its end";
+  EXPECT_EQ(pipe.read_all(), "started\n") << "the one in the background has closed its end";
 }
 
 TEST(Process, EndsWithItsObject) {
   TestPipe pipe;
   TestPipe never;
   {
-    ProcessSpec spec = shell("(read line) & echo started; read line");
+    ProcessSpec spec = shell("sleep 1000 & echo started; read line");
     spec.input = never.read_end.get();
     spec.output = pipe.write_end.get();
     auto process = Process::start(spec);

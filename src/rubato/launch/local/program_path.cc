@@ -22,8 +22,8 @@ bool is_program(const std::string& path) {
          ::access(path.c_str(), X_OK) == 0;
 }
 
-std::string from(const std::string& directory, std::string path) {
-  return path.starts_with('/') || directory.empty() ? path : directory + "/" + path;
+std::string from(const std::string& directory, const std::string& path) {
+  return path.starts_with('/') || directory.empty() ? path : fmt::format("{}/{}", directory, path);
 }
 
 Error not_found(const std::string& name, std::string_view where) {
@@ -47,8 +47,8 @@ Result<std::string> program_path(const std::string& name, const Environment& env
   while (!name.empty()) {
     const std::size_t end = rest.find(':');
     // An empty entry means the working directory.
-    std::string path = std::string(rest.substr(0, end));
-    path = from(directory, path.empty() ? name : path + "/" + name);
+    const std::string_view entry = rest.substr(0, end);
+    std::string path = from(directory, entry.empty() ? name : fmt::format("{}/{}", entry, name));
     if (is_program(path)) {
       return path;
     }

@@ -47,6 +47,9 @@ WarmPool::~WarmPool() {
 
 std::optional<std::string> WarmPool::start(const ZygoteKey& key, ZygoteRequest request, Moment now,
                                            Watch& watch) {
+  if (!nests_.contains(key) && nests_.size() >= options_.zygotes_max && !make_room()) {
+    return fmt::format("all {} warm interpreters have workers of other kinds", nests_.size());
+  }
   Nest& nest = nests_[key];
   if (!nest.unfit.empty()) {
     return nest.unfit;
@@ -71,6 +74,25 @@ std::optional<std::string> WarmPool::start(const ZygoteKey& key, ZygoteRequest r
   }
   ask(nest, now);
   return std::nullopt;
+}
+
+// Ends the zygote that has been idle for longest; false if all have something to do.
+bool WarmPool::make_room() {
+  auto oldest = nests_.end();
+  for (auto nest = nests_.begin(); nest != nests_.end(); ++nest) {
+    const bool is_idle =
+        nest->second.waiting.empty() && std::ranges::none_of(hatchlings_, [&](const auto& entry) {
+          return entry.second.key == nest->first;
+        });
+    if (is_idle && (oldest == nests_.end() || nest->second.since < oldest->second.since)) {
+      oldest = nest;
+    }
+  }
+  if (oldest == nests_.end()) {
+    return false;
+  }
+  nests_.erase(oldest);
+  return true;
 }
 
 // One request at a time, so that none waits in a socket that nobody reads.
@@ -125,6 +147,8 @@ void WarmPool::heed(const ZygoteKey& key, Nest& nest, ZygoteNews news, Watch& wa
         return entry.second.pid == news.pid && entry.second.key == key;
       });
       if (ended != hatchlings_.end()) {
+        // Its descriptor is shared with the zygote, so closing ours alone would not end the watch.
+        watch.remove(ended->second.pidfd.get());
         end(ended->first, {.word = WarmWord::Ended, .status = news.status});
       }
       nest.zygote->reap(news.pid);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -19,7 +20,8 @@ struct WarmPoolOptions {
   std::vector<std::string> modules{"torch"};
   /// Longest wait for an answer of a zygote, loading its modules included.
   std::chrono::milliseconds patience{60'000};
-  int guard = -1;  // The descriptor of a GroupGuard.
+  std::size_t zygotes_max = 8;  // Each holds the memory of its modules.
+  int guard = -1;               // The descriptor of a GroupGuard.
 };
 
 enum class WarmWord { Started, StartCold, Ended, Lost };
@@ -72,6 +74,7 @@ class WarmPool {
     std::optional<Moment> dead_since{};  // The kernel says so, and nobody has told its status.
   };
 
+  [[nodiscard]] bool make_room();
   void ask(Nest& nest, Moment now);
   void hear(const ZygoteKey& key, Nest& nest, Moment now, Watch& watch);
   void heed(const ZygoteKey& key, Nest& nest, ZygoteNews news, Watch& watch);

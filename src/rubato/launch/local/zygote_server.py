@@ -13,6 +13,7 @@ seed for the hashes of strings, which a cold interpreter draws anew.
 
 import array
 import atexit
+import contextlib
 import gc
 import importlib.machinery
 import io
@@ -110,7 +111,7 @@ class Server:
     def __init__(self, channel):
         self.channel = channel
         self.children = {}  # By the descriptor of the process.
-        self.held = None  # The newest child, until we are told to let it run: token, pipe.
+        self.held = None  # A socket to the newest child, until we are told to let it run.
         self.poll = select.poll()
         self.poll.register(channel.socket, select.POLLIN)
 
@@ -132,8 +133,9 @@ class Server:
         if verb == b"start":
             return self.start(Request(fields[1:]), descriptors)
         if verb == b"go" and self.held is not None:
-            os.write(self.held, b"g")
-            os.close(self.held)
+            with contextlib.suppress(OSError):  # It may have been killed meanwhile.
+                self.held.send(b"g")
+            self.held.close()
             self.held = None
         if verb == b"reap":
             os.waitpid(int(fields[1]), 0)
@@ -147,27 +149,32 @@ class Server:
             for number in descriptors:
                 os.close(number)
             return None
-        # The child waits for the word to go, and ends if it cannot come any more.
-        waiting, self.held = os.pipe()
+        # The child says that its group is there, so that it can be signalled; then it waits for the
+        # word to go, and ends if it cannot come any more.
+        self.held, theirs = socket.socketpair()
         pid = os.fork()
         if pid == 0:
-            os.close(self.held)
-            self.become_child(request, descriptors, waiting)
+            self.held.close()
+            self.become_child(request, descriptors, theirs)
             return request
-        for number in (waiting, *descriptors):
+        theirs.close()
+        for number in descriptors:
             os.close(number)
+        self.held.recv(1)
         pidfd = os.pidfd_open(pid)
         self.children[pidfd] = pid
         self.poll.register(pidfd, select.POLLIN)
         self.channel.send(("started", request.token.decode(), pid), [pidfd])
         return None
 
-    def become_child(self, request, descriptors, waiting):
+    def become_child(self, request, descriptors, parent):
         """Drops what is the server's, and takes what is the worker's."""
         if request.has_session:
             os.setsid()
         else:
             os.setpgid(0, 0)
+        with contextlib.suppress(OSError):
+            parent.send(b"h")
         self.channel.socket.close()
         for number in self.children:
             os.close(number)
@@ -175,9 +182,9 @@ class Server:
             os.dup2(number, target)
         for number in descriptors:
             os.close(number)
-        if os.read(waiting, 1) != b"g":
+        if parent.recv(1) != b"g":
             os._exit(0)
-        os.close(waiting)
+        parent.close()
 
     def tell_end(self, pidfd):
         """The child stays a zombie, and keeps its number, until it may be reaped."""

@@ -186,6 +186,21 @@ TEST_F(ZygoteTest, HoldsAChildUntilItIsToldToGo) {
   EXPECT_EQ(output.read_all(), "") << "its zygote can never tell it to go";
 }
 
+TEST_F(ZygoteTest, OutlivesAChildThatIsKilledWhileItIsHeld) {
+  folder_.write("script.py", "print('ran')\n");
+  TestPipe output;
+  ProcessSpec spec = scene_.process({"python3", "script.py"}, folder_.path());
+  spec.output = output.write_end.get();
+  spec.errors = output.write_end.get();
+  const ZygoteNews started = scene_.start(spec);
+
+  EXPECT_EQ(::kill(-started.pid, SIGTERM), 0) << "its group is there from the first moment";
+  EXPECT_EQ(scene_.end(started.pid), (ExitStatus{.signal = SIGTERM}));
+  scene_.zygote().go();
+
+  EXPECT_EQ(scene_.warm(spec).output, "ran\n");
+}
+
 TEST_F(ZygoteTest, TakesTheGroupOfAChildWithIt) {
   folder_.write("script.py",
                 "import os\nr, w = os.pipe()\nif os.fork() == 0:\n    os.read(r, 1)\n"
