@@ -154,7 +154,10 @@ class ShmCommunicator final : public Communicator {
       const Arena& arena = *arenas_[static_cast<std::size_t>(place.rank)];
       sources_.push_back(arena.slot(static_cast<std::size_t>(place.slot)).data());
     }
-    SumRequest sum{.sources = sources_, .weights = request.weights, .destinations = destinations_};
+    SumRequest sum{.sources = sources_,
+                   .weights = request.weights,
+                   .destinations = destinations_,
+                   .measured_end = request.measured_floats};
     const ReductionSlices slices(request.floats);
     const ReductionRange own = slices.owned_by(rank_, size());
     if (!request.wants_squares && own.begin < own.end) {
@@ -163,11 +166,8 @@ class ShmCommunicator final : public Communicator {
     }
     for (std::size_t segment = own.begin; segment < own.end; ++segment) {
       const ReductionRange range = slices.floats_of(segment);
-      const std::size_t measured = std::clamp(request.measured_floats, range.begin, range.end);
       sum.squares = squares_of(segment, request.places.size());
-      sum_.run(sum, range.begin, measured);
-      sum.squares = {};
-      sum_.run(sum, measured, range.end);
+      sum_.run(sum, range.begin, range.end);
     }
   }
 

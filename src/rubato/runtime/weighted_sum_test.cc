@@ -1,5 +1,6 @@
 #include "rubato/runtime/weighted_sum.h"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -147,6 +148,26 @@ TEST(WeightedSum, LeavesFloatsBeforeAndBehindAlone) {
   for (std::size_t at = 0; at < row.size(); ++at) {
     EXPECT_EQ(row[at], at >= 5 && at < 30 ? 6.0F : 2.0F) << at;
   }
+}
+
+TEST(WeightedSum, MeasuresOnlyUpToWhereItIsTold) {
+  const std::vector<float> source(1000, 2.0F);
+  std::vector<float> sum(1000);
+  const float* const from = source.data();
+  float* const to = sum.data();
+  const float weight = 0.5F;
+  std::array<double, 2> squares{};
+
+  WeightedSum{}.run({.sources = {&from, 1},
+                     .weights = {&weight, 1},
+                     .destinations = {&to, 1},
+                     .squares = squares,
+                     .measured_end = 300},
+                    100, 1000);
+
+  EXPECT_EQ(squares, (std::array<double, 2>{200 * 4.0, 200 * 1.0}));
+  EXPECT_EQ(sum.back(), 1.0F);
+  EXPECT_EQ(sum[99], 0.0F);
 }
 
 }  // namespace

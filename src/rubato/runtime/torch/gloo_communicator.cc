@@ -307,7 +307,8 @@ class GlooCommunicator final : public Communicator {
     sum_.run({.sources = {&source, 1},
               .weights = {&weight, 1},
               .destinations = {&sum, 1},
-              .squares = request.wants_squares ? std::span<double>(squares) : std::span<double>()},
+              .squares = request.wants_squares ? std::span<double>(squares) : std::span<double>(),
+              .measured_end = request.measured_floats},
              0, request.floats);
     square = squares[0];
     return ok_status();
@@ -321,7 +322,8 @@ class GlooCommunicator final : public Communicator {
     sum_.run({.sources = {&sum, 1},
               .weights = {&one, 1},
               .destinations = {&destination, 1},
-              .squares = request.wants_squares ? std::span<double>(squares) : std::span<double>()},
+              .squares = request.wants_squares ? std::span<double>(squares) : std::span<double>(),
+              .measured_end = request.measured_floats},
              0, request.floats);
     report.sum_square = squares[1];
   }
@@ -425,7 +427,8 @@ class GlooCommunicator final : public Communicator {
     sum_.run({.sources = sources_,
               .weights = request.weights,
               .destinations = {&destination, 1},
-              .squares = segment_squares_},
+              .squares = segment_squares_,
+              .measured_end = std::max(request.measured_floats, gathered_begin) - gathered_begin},
              segment.begin - gathered_begin, segment.end - gathered_begin);
     for (std::size_t shard = 0; shard < shards && request.wants_squares; ++shard) {
       report.shard_squares[shard] += segment_squares_[shard];
