@@ -160,6 +160,8 @@ class FlatModel:
         self.ints_before = self.ints.clone()
 
     def restore_buffers(self) -> None:
+        if not self.float_holders and not self.int_holders:
+            return
         for holder in (*self.float_holders, *self.int_holders):
             holder.module._buffers[holder.name] = holder.view
         self.buffers.copy_(self.buffers_before)
@@ -226,6 +228,8 @@ class FlatModel:
 
     def take_over(self, state: Dict[str, Any]) -> None:
         """Another worker's; the arena's region has been handed over already."""
+        if [t.shape for t in self.others] != [t.shape for t in state["others"]]:
+            raise ValueError("the workers have different modules beside the one they train")
         with torch.no_grad():
             self.ints.copy_(state["ints"])
             for tensor, other in zip(self.others, state["others"]):

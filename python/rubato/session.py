@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import torch
 
-from rubato import _core
+from rubato import _core, ending
 from rubato.flat import FlatModel
 from rubato.randomness import reseed
 from rubato.refusal import Refused, refuse, worker_options
@@ -73,7 +73,9 @@ class Session:
         flat: FlatModel,
         options: JobOptions,
         extras: "Extras",
+        settle: Callable[[], None] = lambda: None,
     ) -> None:
+        """`settle` commits a step that still is to be committed when the process ends."""
         self.optimizer = optimizer
         self.flat = flat
         self.options = options
@@ -83,9 +85,12 @@ class Session:
         self.is_warm = False
         self.is_finishing = False
         self.is_over = False
+        self.is_refused = False
         self.was_loaded = False
         self.worker = self.join()
         flat.attach(self.worker, self.slots)
+        if not self.is_alone:
+            ending.watch(self, settle)
 
     @property
     def slots(self) -> int:
@@ -125,6 +130,13 @@ class Session:
     def epoch(self) -> int:
         """Of the step to come."""
         return self.worker.next_range[0]
+
+    @property
+    def is_last_of_epoch(self) -> bool:
+        """True if the step to come is the last one of its epoch."""
+        _, _, end = self.worker.next_range
+        left = self.options.samples - end
+        return left == 0 or (self.options.drop_last and left < self.worker.batch)
 
     def samples(self, dataset: Any, is_shuffled: bool, collate_fn: Any) -> Samples:
         return Samples(
@@ -176,6 +188,8 @@ class Session:
         """True: the gradient of the whole batch is in place. False: the step begins again."""
         loss = self.loss_sum / self.sample_sum if self.sample_sum else 0.0
         task, self.task = self.task, None
+        # Parameters are compared between workers now and then, and buffers lie among them.
+        self.flat.restore_buffers()
         try:
             is_whole = self.worker.reduce(loss, self.data_seconds)
         except ValueError as error:
@@ -183,7 +197,6 @@ class Session:
         if not is_whole:
             self.flat.clear(0)
             self.flat.point_at(0)
-            self.flat.restore_buffers()
             return False
         self.done = task
         self.flat.spread()
@@ -208,7 +221,7 @@ class Session:
         self.is_over = True
 
     def refuse(self, reason: str) -> Refused:
-        self.is_over = True
+        self.is_refused = True
         return refuse(reason, self.worker)
 
     def save(self) -> bytes:
@@ -227,6 +240,7 @@ class Session:
         self.flat.take_over(parts["flat"])
         self.optimizer.load_state_dict(parts["optimizer"])
         self.was_loaded = True
+        self.loaded_flat = parts["flat"]
         self.extras.load(parts["extras"], parts["is_finished"])
 
 

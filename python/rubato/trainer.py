@@ -182,18 +182,19 @@ class Trainer:
 
     def _complete(self) -> bool:
         session = self._session
-        epoch = session.epoch
+        is_last = session.is_last_of_epoch
         if not session.reduce():
             return False
         if self.before_apply is not None:
             self.before_apply()
         self._adaptive.apply(session)
-        session.commit()
-        self._adaptive.look_ahead(session, time.perf_counter() - self._begin_time)
-        if self.schedule == "step" or session.epoch > epoch:
+        # A snapshot may be taken when the step is committed: all that belongs to it comes before.
+        if self.schedule == "step" or is_last:
             for scheduler in self.schedulers:
                 scheduler.step()
-        if session.epoch > epoch:
+        self._adaptive.look_ahead(session, time.perf_counter() - self._begin_time)
+        session.commit()
+        if is_last:
             session.reseed_all_alike()
         return True
 

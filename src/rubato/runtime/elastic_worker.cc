@@ -312,7 +312,7 @@ Result<bool> ElasticWorker::enter() {
     const auto& built = std::get<BuiltGroup>(next);
     generation_ = built.number;
     if (built.communicator == nullptr) {
-      last_commit_ = {};  // Not to train is no pause for one who is not meant to.
+      last_commit_ = {};  // Nobody waits for it any more: what follows is no pause.
       wire::FromWorker message;
       message.mutable_parked()->set_generation(built.number);
       message.mutable_parked()->set_step(cursor_.step);
@@ -470,7 +470,7 @@ Status ElasticWorker::finish() {
   if (link_ == nullptr) {
     return ok_status();
   }
-  if (rank_ == 0) {
+  if (is_leader()) {
     if (Status written = write_snapshot(); !written) {
       return written;
     }

@@ -107,7 +107,8 @@ class ElasticWorker {
   [[nodiscard]] const StepSplit& split() const { return split_; }
   [[nodiscard]] std::uint64_t batch() const { return setup_.cut.batch; }
   [[nodiscard]] std::uint64_t parameter_hash() const;
-  [[nodiscard]] bool is_leader() const { return rank_ == 0; }
+  /// Never before a worker has the state of its job.
+  [[nodiscard]] bool is_leader() const { return link_ == nullptr || (has_state_ && rank_ == 0); }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -1,0 +1,77 @@
+"""Trains a small convolutional network on Fashion-MNIST. Plain PyTorch for one device."""
+
+import argparse
+import gzip
+import struct
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def read_idx(path):
+    """The array in an idx file: a magic number, sizes, bytes."""
+    with gzip.open(path) as file:
+        _, _, kind, dimensions = struct.unpack(">BBBB", file.read(4))
+        assert kind == 8, "expected unsigned bytes"
+        shape = struct.unpack(f">{dimensions}I", file.read(4 * dimensions))
+        return torch.frombuffer(bytearray(file.read()), dtype=torch.uint8).view(shape)
+
+
+def load(folder, part, limit):
+    images = read_idx(folder / f"{part}-images-idx3-ubyte.gz")[:limit]
+    labels = read_idx(folder / f"{part}-labels-idx1-ubyte.gz")[:limit]
+    return TensorDataset(images.unsqueeze(1).float() / 255, labels.long())
+
+
+def make_model():
+    return nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1, bias=False), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(32 * 7 * 7, 64), nn.ReLU(), nn.Dropout(0.1), nn.Linear(64, 10),
+    )
+
+
+def evaluate(model, loader):
+    model.eval()
+    right = 0
+    with torch.no_grad():
+        for images, labels in loader:
+            right += (model(images).argmax(1) == labels).sum().item()
+    return right / len(loader.dataset)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("/usr/share/datasets/fashion-mnist"))
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--limit", type=int, default=None, help="use so many images only")
+    parser.add_argument("--save", type=Path, help="where the best model goes")
+    args = parser.parse_args()
+
+    train_loader = DataLoader(load(args.data, "train", args.limit), batch_size=256, shuffle=True)
+    test_loader = DataLoader(load(args.data, "t10k", args.limit), batch_size=1000)
+    model = make_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-4)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, args.epochs)
+    best = 0.0
+    for epoch in range(args.epochs):
+        model.train()
+        for images, labels in train_loader:
+            optimizer.zero_grad()
+            loss = functional.cross_entropy(model(images), labels)
+            loss.backward()
+            optimizer.step()
+        scheduler.step()
+        accuracy = evaluate(model, test_loader)
+        if accuracy > best:
+            best = accuracy
+            if args.save:
+                torch.save(model.state_dict(), args.save)
+        print(f"epoch {epoch}: accuracy {accuracy:.4f}, best {best:.4f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Finds the modules that an optimizer trains: it knows parameters, but buffers it does not."""
+
+import gc
+from typing import Any, Iterable, List, Tuple
+
+import torch
+
+from rubato.takeover.variables import script_frames
+
+
+def all_roots() -> List[torch.nn.Module]:
+    """Modules that are no part of another one."""
+    modules = [found for found in gc.get_objects() if is_module(found)]
+    parts = {id(part) for module in modules for part in module.children()}
+    return [module for module in modules if id(module) not in parts]
+
+
+def is_module(found: Any) -> bool:
+    try:
+        return isinstance(found, torch.nn.Module) and "_modules" in found.__dict__
+    except ReferenceError:  # A weak reference to something that is gone.
+        return False
+
+
+def split_roots(
+    parameters: Iterable[torch.Tensor],
+) -> Tuple[List[torch.nn.Module], List[torch.nn.Module]]:
+    """Those that hold some of the parameters, and all others, in the same order everywhere."""
+    place = {id(parameter): index for index, parameter in enumerate(parameters)}
+    trained, others = [], []
+    for root in all_roots():
+        places = [place[id(p)] for p in root.parameters() if id(p) in place]
+        if places:
+            trained.append((min(places), -len(places), describe(root), root))
+        elif any(True for _ in root.parameters()) or any(True for _ in root.buffers()):
+            others.append((name_of(root), describe(root), root))
+    trained.sort(key=lambda entry: entry[:3])
+    others.sort(key=lambda entry: entry[:2])
+    return [entry[-1] for entry in trained], [entry[-1] for entry in others]
+
+
+def describe(module: torch.nn.Module) -> str:
+    shapes = [tuple(t.shape) for t in (*module.parameters(), *module.buffers())]
+    return f"{type(module).__name__} {shapes}"
+
+
+def name_of(module: torch.nn.Module) -> str:
+    """What the script calls it; empty if it is deeper inside."""
+    import __main__
+
+    for names in (vars(__main__), *(frame.f_locals for frame in script_frames())):
+        for name, value in names.items():
+            if value is module:
+                return name
+    return ""
