@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 SAMPLES = 4096
+IMAGES = 1024
 
 
 class Workload(NamedTuple):
@@ -32,8 +33,8 @@ def cnn() -> Workload:
         nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Flatten(), nn.Linear(64 * 8 * 8, 136), nn.ReLU(), nn.Linear(136, 10),
     )
-    inputs = torch.randn(SAMPLES, 3, 32, 32)
-    targets = torch.randint(10, (SAMPLES,))
+    inputs = torch.randn(IMAGES, 3, 32, 32)
+    targets = torch.randint(10, (IMAGES,))
     return Workload(model, (inputs, targets), cross_entropy_of(model), 32)
 
 
