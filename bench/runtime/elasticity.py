@@ -34,7 +34,7 @@ def wait_for(folder: Path, is_reached: Callable[[List[Step]], bool]) -> List[Ste
         if is_reached(steps):
             return steps
         time.sleep(POLL_SECONDS)
-    raise RuntimeError(f"{folder.name}: nothing more happened after {len(read_stamps(folder))} steps")
+    raise RuntimeError(f"{folder.name}: stuck after {len(read_stamps(folder))} steps")
 
 
 def count(steps: List[Step], size: int) -> int:
