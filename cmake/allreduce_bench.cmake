@@ -10,11 +10,11 @@ function(rubato_allreduce_bench)
     allreduce_bench PRIVATE rubato::runtime nlohmann_json::nlohmann_json CLI11::CLI11
                             rubato_warnings)
 
-  if(Torch_FOUND AND RUBATO_GLOO_INCLUDE)
-    target_sources(allreduce_bench PRIVATE "${dir}/gloo_contender.cc")
+  if(TARGET rubato_runtime_torch AND RUBATO_GLOO_INCLUDE)
+    target_sources(allreduce_bench PRIVATE "${dir}/gloo_contender.cc" "${dir}/tcp_contender.cc")
     target_include_directories(allreduce_bench SYSTEM PRIVATE ${TORCH_INCLUDE_DIRS}
                                                               "${RUBATO_GLOO_INCLUDE}")
-    target_link_libraries(allreduce_bench PRIVATE ${TORCH_LIBRARIES})
+    target_link_libraries(allreduce_bench PRIVATE rubato::runtime_torch ${TORCH_LIBRARIES})
     target_compile_definitions(allreduce_bench PRIVATE RUBATO_BENCH_GLOO)
   endif()
 

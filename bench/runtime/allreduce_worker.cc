@@ -60,6 +60,7 @@ int run_allreduce_worker(const AllReduceWorker& worker) {
   contenders.push_back(std::move(own.contender));
 #if defined(RUBATO_BENCH_GLOO)
   contenders.push_back(make_gloo_contender(crew));
+  contenders.push_back(make_tcp_contender(crew));
 #endif
   std::map<std::pair<std::string, std::size_t>, std::vector<double>> times;
   for (int round = 0; round < worker.rounds; ++round) {

@@ -39,6 +39,8 @@ struct OwnContender {
 [[nodiscard]] OwnContender make_own_contender(const BenchCrew& crew);
 /// c10d's gloo over loopback, called as DistributedDataParallel calls it.
 [[nodiscard]] std::unique_ptr<Contender> make_gloo_contender(const BenchCrew& crew);
+/// Our group over TCP, as if each process had a host of its own; it calls the same gloo.
+[[nodiscard]] std::unique_ptr<Contender> make_tcp_contender(const BenchCrew& crew);
 /// OpenMPI. Starts it; must come first, and leaves rank and size in the crew.
 [[nodiscard]] std::unique_ptr<Contender> make_mpi_contender(BenchCrew& crew);
 

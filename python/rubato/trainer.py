@@ -105,6 +105,12 @@ class Trainer:
         return self._session.epoch
 
     @property
+    def generation(self) -> int:
+        """Which group of workers the step under way is shared by."""
+        task = self._session.task
+        return 0 if task is None else task.generation
+
+    @property
     def metrics(self) -> Dict[str, float]:
         """Of the last committed step, the same on every worker."""
         done = getattr(self._session, "done", None)

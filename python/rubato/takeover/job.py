@@ -10,6 +10,7 @@ A step is void, and changes nothing, in rehearsal, while a newcomer runs through
 done already, and when the group broke: then the loader gives out the same step again.
 """
 
+import copy
 import os
 import sys
 import weakref
@@ -116,7 +117,7 @@ class Job:
             self.rehearsal = {
                 "batch": batch,
                 "buffers": [(m, n, m._buffers[n].clone()) for m, n in named_buffers(trained)],
-                "variables": variables.capture(),
+                "variables": copy.deepcopy(variables.capture()),
             }
         return batch
 

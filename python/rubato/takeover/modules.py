@@ -1,7 +1,7 @@
 """Finds the modules that an optimizer trains: it knows parameters, but buffers it does not."""
 
 import gc
-from typing import Any, Iterable, List, Tuple
+from typing import Iterable, List, Tuple
 
 import torch
 
@@ -10,16 +10,11 @@ from rubato.takeover.variables import script_frames
 
 def all_roots() -> List[torch.nn.Module]:
     """Modules that are no part of another one."""
-    modules = [found for found in gc.get_objects() if is_module(found)]
+    # `isinstance` would ask the object, and some complain about that.
+    found = [one for one in gc.get_objects() if issubclass(type(one), torch.nn.Module)]
+    modules = [module for module in found if "_modules" in vars(module)]
     parts = {id(part) for module in modules for part in module.children()}
     return [module for module in modules if id(module) not in parts]
-
-
-def is_module(found: Any) -> bool:
-    try:
-        return isinstance(found, torch.nn.Module) and "_modules" in found.__dict__
-    except ReferenceError:  # A weak reference to something that is gone.
-        return False
 
 
 def split_roots(

@@ -17,9 +17,10 @@ from rubato.takeover import checks
 from rubato.takeover.job import JOB, SHARD
 
 MARK = "_rubato_replaces"
+Function = Callable[..., Any]
 
 
-def replace(owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+def replace(owner: Any, name: str, make: Callable[[Function], Function]) -> None:
     """Replaces a function once; `make` gets the one that was there."""
     original = getattr(owner, name, None)
     if original is None or hasattr(original, MARK):
@@ -39,7 +40,7 @@ def install() -> None:
 
 
 def patch_loader() -> None:
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+    def make(original: Function) -> Function:
         def __iter__(self: Any) -> Any:
             return JOB.iterate(self, original) if JOB.is_active else original(self)
 
@@ -49,7 +50,7 @@ def patch_loader() -> None:
 
 
 def patch_optimizer() -> None:
-    def make_init(original: Callable[..., Any]) -> Callable[..., Any]:
+    def make_init(original: Function) -> Function:
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             # Each class has a `step` of its own, which must be replaced in the class: schedulers
             # look at the method's function.
@@ -61,7 +62,7 @@ def patch_optimizer() -> None:
 
         return __init__
 
-    def make_step(original: Callable[..., Any]) -> Callable[..., Any]:
+    def make_step(original: Function) -> Function:
         def step(self: Any, closure: Any = None, **kwargs: Any) -> Any:
             if not JOB.is_active:
                 return original(self, closure, **kwargs)
@@ -69,7 +70,7 @@ def patch_optimizer() -> None:
 
         return step
 
-    def make_zero(original: Callable[..., Any]) -> Callable[..., Any]:
+    def make_zero(original: Function) -> Function:
         def zero_grad(self: Any, *args: Any, **kwargs: Any) -> None:
             if JOB.session is not None and self is JOB.optimizer:
                 JOB.session.flat.zero_gradients()
@@ -87,7 +88,7 @@ def patch_optimizer() -> None:
 
 
 def patch_schedulers() -> None:
-    def make_init(original: Callable[..., Any]) -> Callable[..., Any]:
+    def make_init(original: Function) -> Function:
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             if "step" in vars(type(self)):
                 replace(type(self), "step", make_step)
@@ -97,7 +98,7 @@ def patch_schedulers() -> None:
 
         return __init__
 
-    def make_step(original: Callable[..., Any]) -> Callable[..., Any]:
+    def make_step(original: Function) -> Function:
         def step(self: Any, *args: Any, **kwargs: Any) -> Any:
             if JOB.is_active and not JOB.may_schedule:
                 return None
@@ -113,7 +114,7 @@ def patch_schedulers() -> None:
 
 
 def patch_gradients() -> None:
-    def make_backward(original: Callable[..., Any]) -> Callable[..., Any]:
+    def make_backward(original: Function) -> Function:
         def backward(self: Any, *args: Any, **kwargs: Any) -> Any:
             if JOB.given == SHARD:
                 JOB.loss = self
@@ -121,7 +122,7 @@ def patch_gradients() -> None:
 
         return backward
 
-    def make_module_zero(original: Callable[..., Any]) -> Callable[..., Any]:
+    def make_module_zero(original: Function) -> Function:
         def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
             if JOB.session is not None:
                 return original(self, set_to_none=False)  # Gradients stay where they are.
@@ -138,7 +139,7 @@ def patch_gradients() -> None:
             setattr(torch.nn.utils, name, getattr(torch.nn.utils.clip_grad, name))
 
 
-def make_clip(original: Callable[..., Any]) -> Callable[..., Any]:
+def make_clip(original: Function) -> Function:
     """What must be clipped is the gradient of the whole batch, so it is done after the sum."""
 
     def clip(parameters: Any, limit: float, *args: Any, **kwargs: Any) -> Any:
@@ -155,7 +156,7 @@ def make_clip(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def patch_files() -> None:
-    def make_save(original: Callable[..., Any]) -> Callable[..., Any]:
+    def make_save(original: Function) -> Function:
         def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
             is_file = isinstance(f, (str, os.PathLike))
             if JOB.is_active and is_file and not JOB.may_write:
@@ -164,7 +165,7 @@ def patch_files() -> None:
 
         return save
 
-    def make_load(original: Callable[..., Any]) -> Callable[..., Any]:
+    def make_load(original: Function) -> Function:
         def load(f: Any, *args: Any, **kwargs: Any) -> Any:
             if JOB.is_active and JOB.session is None and was_written_by_job(f):
                 raise JOB.refuse(checks.OWN_CHECKPOINT.format(f))
@@ -190,7 +191,7 @@ def patch_distributed() -> None:
     if not torch.distributed.is_available():
         return
 
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+    def make(original: Function) -> Function:
         def init_process_group(*args: Any, **kwargs: Any) -> Any:
             if JOB.is_active:
                 raise JOB.refuse(checks.OWN_DISTRIBUTED)

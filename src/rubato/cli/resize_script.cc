@@ -82,23 +82,23 @@ class ScriptWords {
   std::optional<std::string> error_{};
 };
 
-ScriptedResize read_resize(ScriptWords& words) {
+ScriptedResize read_resize(ScriptWords& words, std::string_view unit) {
   ScriptedResize resize;
   words.expect("at");
-  words.expect("step");
-  resize.step = static_cast<std::uint64_t>(words.number("a step", 0, kStepMax));
+  words.expect(unit);
+  resize.step = static_cast<std::uint64_t>(words.number(fmt::format("a {}", unit), 0, kStepMax));
   words.expect(":");
   resize.workers = static_cast<int>(words.number("a number of workers", 1, kScriptWorkersMax));
   return resize;
 }
 
-ScriptedFault read_fault(ScriptWords& words) {
+ScriptedFault read_fault(ScriptWords& words, std::string_view unit) {
   ScriptedFault fault;
   words.expect("worker");
   fault.worker = static_cast<int>(words.number("a worker", 0, kScriptWorkersMax - 1));
   words.expect("at");
-  words.expect("step");
-  fault.step = static_cast<std::uint64_t>(words.number("a step", 0, kStepMax));
+  words.expect(unit);
+  fault.step = static_cast<std::uint64_t>(words.number(fmt::format("a {}", unit), 0, kStepMax));
   return fault;
 }
 
@@ -129,25 +129,29 @@ Error given_twice(std::string_view flag, std::string_view what) {
 
 }  // namespace
 
-Result<std::vector<ScriptedResize>> parse_resizes(std::string_view flag, std::string_view text) {
+Result<std::vector<ScriptedResize>> parse_resizes(std::string_view flag, std::string_view text,
+                                                  std::string_view unit) {
   ScriptWords words(flag, text);
-  auto resizes = read_entries<ScriptedResize>(words, read_resize);
+  auto resizes = read_entries<ScriptedResize>(
+      words, [&](ScriptWords& entry) { return read_resize(entry, unit); });
   if (resizes) {
     const auto twice = std::ranges::adjacent_find(*resizes, {}, &ScriptedResize::step);
     if (twice != resizes->end()) {
-      return given_twice(flag, fmt::format("step {}", twice->step));
+      return given_twice(flag, fmt::format("{} {}", unit, twice->step));
     }
   }
   return resizes;
 }
 
-Result<std::vector<ScriptedFault>> parse_faults(std::string_view flag, std::string_view text) {
+Result<std::vector<ScriptedFault>> parse_faults(std::string_view flag, std::string_view text,
+                                                std::string_view unit) {
   ScriptWords words(flag, text);
-  auto faults = read_entries<ScriptedFault>(words, read_fault);
+  auto faults = read_entries<ScriptedFault>(
+      words, [&](ScriptWords& entry) { return read_fault(entry, unit); });
   if (faults) {
     const auto twice = std::ranges::adjacent_find(*faults);
     if (twice != faults->end()) {
-      return given_twice(flag, fmt::format("worker {} at step {}", twice->worker, twice->step));
+      return given_twice(flag, fmt::format("worker {} at {} {}", twice->worker, unit, twice->step));
     }
   }
   return faults;

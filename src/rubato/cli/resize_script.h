@@ -3,7 +3,8 @@
 //     --resize "at step 100: 4; at step 200: 2"
 //     --kill   "worker 1 at step 150; worker 0 at step 180"      (and --stop likewise)
 //
-// Spaces are free, and a last semicolon may stand.
+// Spaces are free, and a last semicolon may stand. Programs whose steps we cannot see are told in
+// seconds: "at second 20: 4".
 #pragma once
 
 #include <cstdint>
@@ -37,10 +38,12 @@ struct ScriptedFault {
 /// In order of step, each step once. `flag` names the text in errors, which also say where the
 /// unexpected word is (counted from 1) and what it may have been meant to be.
 [[nodiscard]] Result<std::vector<ScriptedResize>> parse_resizes(std::string_view flag,
-                                                                std::string_view text);
+                                                                std::string_view text,
+                                                                std::string_view unit = "step");
 
 /// In order of step and worker, each pair once.
 [[nodiscard]] Result<std::vector<ScriptedFault>> parse_faults(std::string_view flag,
-                                                              std::string_view text);
+                                                              std::string_view text,
+                                                              std::string_view unit = "step");
 
 }  // namespace rubato

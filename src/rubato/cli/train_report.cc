@@ -37,6 +37,19 @@ std::string timeline_table(const JobTimeline& timeline) {
         record.members.size(), record.step, milliseconds(record.pause),
         latency < 0 ? "superseded" : fmt::format("{:.3f} s", latency), record.lost_steps);
   }
+  for (const ShapeRecord& record : timeline.profile) {
+    text += fmt::format(
+        "{:>3} workers, batch {}: {:.2f} ms a step ({:.0f} % computing, {:.0f} % summing, {:.0f} % "
+        "waiting for data)\n",
+        record.workers, record.batch, record.step_seconds() * 1000,
+        100 * record.compute_seconds / record.total_seconds,
+        100 * record.reduce_seconds / record.total_seconds,
+        100 * record.data_seconds / record.total_seconds);
+  }
+  for (const StragglerRecord& record : timeline.stragglers) {
+    text += fmt::format("generation {}: worker {} is slow: {}\n", record.generation,
+                        record.worker.value, record.evidence);
+  }
   text += fmt::format("{} after {} steps in {:.1f} s, loss {:.4f}, parameters {}\n",
                       outcome_name(timeline.outcome), timeline.steps, to_seconds(timeline.total),
                       timeline.loss, hash_text(timeline.parameter_hash));
@@ -54,7 +67,9 @@ std::string timeline_json(const JobTimeline& timeline) {
                               {"hashes_agree", timeline.hashes_agree},
                               {"total_seconds", to_seconds(timeline.total)},
                               {"generations", nlohmann::ordered_json::array()},
-                              {"workers", nlohmann::ordered_json::array()}};
+                              {"workers", nlohmann::ordered_json::array()},
+                              {"profile", nlohmann::ordered_json::array()},
+                              {"stragglers", nlohmann::ordered_json::array()}};
   for (const GenerationRecord& record : timeline.generations) {
     nlohmann::ordered_json members = nlohmann::ordered_json::array();
     for (const WorkerId member : record.members) {
@@ -80,6 +95,22 @@ std::string timeline_json(const JobTimeline& timeline) {
                                {"warm_seconds", to_seconds(record.warm)},
                                {"ended_seconds", to_seconds(record.ended)},
                                {"cause", record.cause}});
+  }
+  for (const ShapeRecord& record : timeline.profile) {
+    json["profile"].push_back(
+        {{"workers", record.workers},
+         {"batch", record.batch},
+         {"steps", record.steps},
+         {"steps_per_second", 1 / record.step_seconds()},
+         {"samples_per_second", static_cast<double>(record.batch) / record.step_seconds()},
+         {"compute_fraction", record.compute_seconds / record.total_seconds},
+         {"reduce_fraction", record.reduce_seconds / record.total_seconds},
+         {"data_fraction", record.data_seconds / record.total_seconds}});
+  }
+  for (const StragglerRecord& record : timeline.stragglers) {
+    json["stragglers"].push_back({{"generation", record.generation},
+                                  {"worker", record.worker.value},
+                                  {"evidence", record.evidence}});
   }
   return json.dump(2) + "\n";
 }

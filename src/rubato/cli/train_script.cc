@@ -4,15 +4,15 @@
 
 namespace rubato {
 
-Result<TrainScript> TrainScript::parse(const TrainScriptTexts& texts) {
+Result<TrainScript> TrainScript::parse(const TrainScriptTexts& texts, std::string_view unit) {
   TrainScript script;
-  auto resizes = parse_resizes("--resize", texts.resize);
+  auto resizes = parse_resizes("--resize", texts.resize, unit);
   if (!resizes) {
     return resizes.error();
   }
   script.resizes_ = std::move(*resizes);
   const auto add = [&](std::string_view flag, const std::string& text, int signal) -> Status {
-    const auto faults = parse_faults(flag, text);
+    const auto faults = parse_faults(flag, text, unit);
     if (!faults) {
       return faults.error();
     }
@@ -41,24 +41,40 @@ std::vector<std::uint64_t> TrainScript::steps() const {
   return {steps.begin(), steps.end()};
 }
 
-void TrainScript::on_step(std::uint64_t step, Conductor& conductor) {
+// Everything that is due, once, in the order: faults, then sizes.
+template <typename SendSignal, typename Resize>
+void TrainScript::carry_out(std::uint64_t moment, SendSignal send_signal, Resize resize) {
   std::erase_if(signals_, [&](const SignalOrder& order) {
-    if (order.fault.step > step) {
-      return false;
-    }
-    if (const auto worker = conductor.worker_at(order.fault.worker)) {
+    const bool is_due = order.fault.step <= moment;
+    if (is_due) {
       // Gone already: then there is nothing left to disturb.
-      [[maybe_unused]] const Status sent = conductor.signal(*worker, order.signal);
+      [[maybe_unused]] const Status sent = send_signal(order.fault.worker, order.signal);
     }
-    return true;
+    return is_due;
   });
-  std::erase_if(resizes_, [&](const ScriptedResize& resize) {
-    if (resize.step > step) {
-      return false;
+  std::erase_if(resizes_, [&](const ScriptedResize& order) {
+    const bool is_due = order.step <= moment;
+    if (is_due) {
+      resize(order.workers);
     }
-    conductor.resize(resize.workers);
-    return true;
+    return is_due;
   });
+}
+
+void TrainScript::on_step(std::uint64_t step, Conductor& conductor) {
+  carry_out(
+      step,
+      [&](int rank, int signal) {
+        const auto worker = conductor.worker_at(rank);
+        return worker ? conductor.signal(*worker, signal) : ok_status();
+      },
+      [&](int workers) { conductor.resize(workers); });
+}
+
+void TrainScript::on_second(std::uint64_t second, RestartedJob& job) {
+  carry_out(
+      second, [&](int rank, int signal) { return job.signal(rank, signal); },
+      [&](int workers) { job.resize(workers); });
 }
 
 }  // namespace rubato

@@ -4,11 +4,13 @@
 #include <csignal>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rubato/base/result.h"
 #include "rubato/cli/resize_script.h"
 #include "rubato/launch/conductor.h"
+#include "rubato/launch/restarted_job.h"
 
 namespace rubato {
 
@@ -22,18 +24,24 @@ struct TrainScriptTexts {
 /// A script on its way.
 class TrainScript {
  public:
-  [[nodiscard]] static Result<TrainScript> parse(const TrainScriptTexts& texts);
+  /// `unit` is `step` or `second`.
+  [[nodiscard]] static Result<TrainScript> parse(const TrainScriptTexts& texts,
+                                                 std::string_view unit = "step");
 
   /// All steps at which something happens, rising.
   [[nodiscard]] std::vector<std::uint64_t> steps() const;
   /// Does what is due at a step, once.
   void on_step(std::uint64_t step, Conductor& conductor);
+  void on_second(std::uint64_t second, RestartedJob& job);
 
  private:
   struct SignalOrder {
     ScriptedFault fault{};
     int signal = SIGKILL;
   };
+
+  template <typename SendSignal, typename Resize>
+  void carry_out(std::uint64_t moment, SendSignal send_signal, Resize resize);
 
   std::vector<ScriptedResize> resizes_{};
   std::vector<SignalOrder> signals_{};

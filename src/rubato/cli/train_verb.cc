@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -19,7 +20,9 @@
 #include "rubato/cli/train_script.h"
 #include "rubato/launch/conductor.h"
 #include "rubato/launch/local/local_launcher.h"
+#include "rubato/launch/restarted_job.h"
 #include "rubato/runtime/blas_check.h"
+#include "rubato/runtime/scaling_measurement.h"
 
 namespace rubato {
 namespace {
@@ -39,6 +42,8 @@ struct TrainFlags {
   bool starts_cold = false;
   bool prints_json = false;
   bool shows_all = false;
+  bool measures = false;
+  bool is_foreign = false;
   std::vector<std::string> command{};
 };
 
@@ -134,10 +139,14 @@ void print_notes(LocalLauncher& launcher) {
 
 volatile std::sig_atomic_t interrupted = 0;
 
-// Turns the loop until the job is over; an interrupt ends it in good order.
-void conduct(Conductor& conductor, LocalLauncher& launcher) {
+void catch_interrupts() {
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::signal(SIGTERM, [](int) { interrupted = 1; });
+}
+
+// Turns the loop until the job is over; an interrupt ends it in good order.
+void conduct(Conductor& conductor, LocalLauncher& launcher) {
+  catch_interrupts();
   while (conductor.turn(std::chrono::seconds(1))) {
     print_notes(launcher);
     if (interrupted != 0) {
@@ -146,8 +155,57 @@ void conduct(Conductor& conductor, LocalLauncher& launcher) {
   }
 }
 
+// The measurement that was asked for, if any.
+std::optional<ScalingMeasurement> measurement_of(const TrainFlags& flags) {
+  if (!flags.measures) {
+    return std::nullopt;
+  }
+  return ScalingMeasurement({.workers = shrinking_counts(flags.workers, flags.workers)});
+}
+
+// Shrinks the job when a point of the measurement has been seen long enough.
+void take_in(const ShapeRecord& recent, std::optional<ScalingMeasurement>& measurement,
+             Conductor& conductor) {
+  for (std::uint64_t i = 0; measurement && i < recent.steps; ++i) {
+    if (measurement->on_step(recent.workers, recent.step_seconds()) && !measurement->is_done()) {
+      conductor.resize(measurement->workers_wanted());
+    }
+  }
+}
+
+int report(const JobTimeline& timeline, const TrainFlags& flags) {
+  if (flags.prints_json) {
+    fmt::print("{}", timeline_json(timeline));
+  } else {
+    fmt::print("\n{}", timeline_table(timeline));
+  }
+  if (!timeline.reason.empty()) {
+    fmt::print(stderr, "rubato train: {}\n", timeline.reason);
+  }
+  return timeline.exit_code;
+}
+
+// A program that knows nothing of us.
+int train_foreign(const TrainFlags& flags, TrainScript& script, LocalLauncher& launcher,
+                  Environment environment) {
+  RestartedJob job({.command = flags.command,
+                    .environment = std::move(environment),
+                    .working_directory = fs::current_path().string(),
+                    .workers = flags.workers},
+                   launcher);
+  catch_interrupts();
+  while (job.turn(std::chrono::milliseconds(200))) {
+    print_notes(launcher);
+    script.on_second(static_cast<std::uint64_t>(to_seconds(job.elapsed())), job);
+    if (interrupted != 0) {
+      job.stop("interrupted");
+    }
+  }
+  return report(job.timeline(), flags);
+}
+
 int train(const TrainFlags& flags) {
-  auto script = TrainScript::parse(flags.script);
+  auto script = TrainScript::parse(flags.script, flags.is_foreign ? "second" : "step");
   if (!script) {
     return fail(script.error());
   }
@@ -165,6 +223,9 @@ int train(const TrainFlags& flags) {
     return fail(launcher.error());
   }
   std::vector<std::string> remarks;
+  if (flags.is_foreign) {
+    return train_foreign(flags, *script, **launcher, worker_environment(remarks));
+  }
   ConductorOptions options{.command = flags.command,
                            .environment = worker_environment(remarks),
                            .working_directory = fs::current_path().string(),
@@ -177,25 +238,18 @@ int train(const TrainFlags& flags) {
                            .milestones = script->steps(),
                            .hosts = flags.hosts};
   Conductor* conducted = nullptr;
-  auto conductor =
-      Conductor::open(std::move(options), **launcher,
-                      {.on_step = [&](std::uint64_t step) { script->on_step(step, *conducted); }});
+  std::optional<ScalingMeasurement> measurement = measurement_of(flags);
+  auto conductor = Conductor::open(
+      std::move(options), **launcher,
+      {.on_step = [&](std::uint64_t step) { script->on_step(step, *conducted); },
+       .on_profile = [&](const ShapeRecord& recent) { take_in(recent, measurement, *conducted); }});
   if (!conductor) {
     return fail(conductor.error());
   }
   conducted = conductor->get();
   conduct(**conductor, **launcher);
   print_notes(**launcher);
-  const JobTimeline& timeline = (*conductor)->timeline();
-  if (flags.prints_json) {
-    fmt::print("{}", timeline_json(timeline));
-  } else {
-    fmt::print("\n{}", timeline_table(timeline));
-  }
-  if (!timeline.reason.empty()) {
-    fmt::print(stderr, "rubato train: {}\n", timeline.reason);
-  }
-  return timeline.exit_code;
+  return report((*conductor)->timeline(), flags);
 }
 
 }  // namespace
@@ -225,6 +279,12 @@ void add_train_verb(CLI::App& app, int& code) {
   verb->add_flag("--cold", flags->starts_cold, "Start every worker from nothing");
   verb->add_flag("--all-output", flags->shows_all,
                  "Show what all workers print, not only the first");
+  verb->add_flag(
+      "--torchrun", flags->is_foreign,
+      "For programs that use torch.distributed themselves: torchrun's environment, and a "
+      "restart of all workers for each --resize \"at second 20: 4\"");
+  verb->add_flag("--measure", flags->measures,
+                 "Shrink from --workers to 1 while training, to measure the speed at each count");
   verb->add_flag("--json", flags->prints_json, "Print the timeline as JSON");
   verb->add_option("command", flags->command, "The training program and its arguments, after --")
       ->required();

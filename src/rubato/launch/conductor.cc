@@ -69,6 +69,7 @@ Result<std::unique_ptr<Conductor>> Conductor::open(ConductorOptions options, Lau
     }
   }
   if (const auto resume = conductor->snapshots_.newest()) {
+    conductor->known_step_ = resume->step;
     conductor->highest_step_ = resume->step;
   }
   conductor->carry_out(conductor->membership_.set_target(conductor->options_.workers), "start");
@@ -133,6 +134,7 @@ void Conductor::end(WorkerId worker, const std::string& reason) {
   if (found == seats_.end() || std::exchange(found->second.is_told_to_exit, true)) {
     return;
   }
+  found->second.told = Clock::now();
   if (found->second.channel) {
     send(found->second, exit_message(reason));
   } else {
@@ -263,6 +265,19 @@ void Conductor::find_hung() {
       seat.heard = moment;
       [[maybe_unused]] const Status killed = launcher_.signal(id, SIGKILL);
     }
+    find_idle(id, seat, moment);
+  }
+}
+
+// The job must not wait for workers that have no part in it any more.
+void Conductor::find_idle(WorkerId worker, Seat& seat, Clock::time_point moment) {
+  const bool is_over = timeline_.outcome == JobOutcome::Finished && !seat.is_finished &&
+                       moment - finished_ > options_.patience;
+  if (is_over && !seat.is_told_to_exit) {
+    end(worker, "the job is finished");
+  } else if (seat.is_told_to_exit && moment - seat.told > options_.exit_patience) {
+    seat.told = moment;
+    [[maybe_unused]] const Status killed = launcher_.signal(worker, SIGKILL);
   }
 }
 

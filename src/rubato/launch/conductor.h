@@ -34,7 +34,9 @@ struct ConductorOptions {
   MembershipOptions membership{};
   Duration heartbeat = std::chrono::milliseconds(100);
   Duration patience = std::chrono::milliseconds(1500);  // Without a heartbeat: the worker hangs.
+  Duration exit_patience = std::chrono::seconds(10);    // With one that was told to leave.
   int failures_max = 3;                                 // In a row, without a step between them.
+  int kills_max = 30;  // By others than us or the program, likewise.
   std::uint32_t snapshot_steps = 0;
   std::vector<std::uint64_t> milestones{};
   std::vector<std::string> hosts{};  // Workers sit on these in turn; empty: all on one.
@@ -45,6 +47,7 @@ struct ConductorEvents {
   std::function<void(std::uint64_t step)> on_step{};  // Whenever a higher one is known.
   std::function<void(const wire::Heartbeat& heartbeat)> on_progress{};
   std::function<void(const GenerationRecord& record)> on_generation{};
+  std::function<void(const ShapeRecord& recent)> on_profile{};  // Of the steps since the last.
 };
 
 /// One job. Used from one thread, which turns its loop.
@@ -77,6 +80,7 @@ class Conductor {
     std::set<WorkerId> met{};  // Whose arenas it has.
     bool is_finished = false;
     bool is_told_to_exit = false;
+    Clock::time_point told{};
     std::size_t record = 0;  // In the timeline.
   };
 
@@ -102,10 +106,13 @@ class Conductor {
   void on_heartbeat(WorkerId worker, const wire::Heartbeat& heartbeat);
   void keep_snapshot(WorkerId worker, const wire::SnapshotWritten& written,
                      std::vector<Descriptor> descriptors);
+  void add_profile(const wire::Profile& profile);
+  void note_straggler(const wire::Straggler& straggler);
   void set_in_table(const wire::TableSet& entry);
   void look_up(WorkerId worker, const std::string& key);
   void note_step(std::uint64_t step);
   void find_hung();
+  void find_idle(WorkerId worker, Seat& seat, Clock::time_point moment);
   void wind_down();
   void fail(JobOutcome outcome, int exit_code, std::string reason);
   [[nodiscard]] GenerationRecord* record_of(std::uint64_t generation);
@@ -125,9 +132,12 @@ class Conductor {
   std::vector<UnixChannel> strangers_;  // Connected, not introduced yet.
   std::map<std::string, std::string> table_;
   std::map<std::string, std::set<WorkerId>> table_waits_;
-  std::uint64_t highest_step_ = 0;
+  std::uint64_t known_step_ = 0;    // Committed, as far as we know.
+  std::uint64_t highest_step_ = 0;  // The same, with those that were lost again.
   std::uint64_t highest_epoch_ = 0;
-  std::uint64_t failures_ = 0;  // Since the last committed step.
+  int failures_ = 0;  // Since the last committed step.
+  int kills_ = 0;     // Likewise.
+  Clock::time_point finished_;
   bool is_winding_down_ = false;
   JobTimeline timeline_;
 };

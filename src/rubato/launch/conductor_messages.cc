@@ -12,6 +12,12 @@ namespace {
 
 constexpr int kExitBadInput = 65;
 
+// Somebody ended it from outside, maybe with all others: that says nothing against the program.
+bool is_kill(const ExitCause& cause) {
+  return cause.kind == ExitKind::Signal &&
+         (cause.status.signal == SIGKILL || cause.status.signal == SIGTERM);
+}
+
 }  // namespace
 
 void Conductor::take_connections() {
@@ -136,6 +142,12 @@ void Conductor::handle(WorkerId worker, const wire::FromWorker& message,
     case wire::FromWorker::kRefused:
       fail(JobOutcome::Refused, kExitBadInput, message.refused().reason());
       break;
+    case wire::FromWorker::kProfile:
+      add_profile(message.profile());
+      break;
+    case wire::FromWorker::kStraggler:
+      note_straggler(message.straggler());
+      break;
     case wire::FromWorker::kTableSet:
       set_in_table(message.table_set());
       break;
@@ -169,6 +181,40 @@ void Conductor::keep_snapshot(WorkerId worker, const wire::SnapshotWritten& writ
   }
 }
 
+void Conductor::add_profile(const wire::Profile& profile) {
+  const ShapeRecord recent{.workers = static_cast<int>(profile.workers()),
+                           .batch = profile.batch(),
+                           .steps = profile.steps(),
+                           .total_seconds = profile.total_seconds(),
+                           .compute_seconds = profile.compute_seconds(),
+                           .reduce_seconds = profile.reduce_seconds(),
+                           .data_seconds = profile.data_seconds()};
+  const auto found = std::ranges::find_if(timeline_.profile, [&](const ShapeRecord& record) {
+    return record.workers == recent.workers && record.batch == recent.batch;
+  });
+  if (found == timeline_.profile.end()) {
+    timeline_.profile.push_back(recent);
+  } else {
+    found->steps += recent.steps;
+    found->total_seconds += recent.total_seconds;
+    found->compute_seconds += recent.compute_seconds;
+    found->reduce_seconds += recent.reduce_seconds;
+    found->data_seconds += recent.data_seconds;
+  }
+  if (events_.on_profile) {
+    events_.on_profile(recent);
+  }
+}
+
+void Conductor::note_straggler(const wire::Straggler& straggler) {
+  const GenerationRecord* const record = record_of(straggler.generation());
+  if (record != nullptr && straggler.rank() < record->members.size()) {
+    timeline_.stragglers.push_back({.generation = straggler.generation(),
+                                    .worker = record->members[straggler.rank()],
+                                    .evidence = straggler.evidence()});
+  }
+}
+
 void Conductor::set_in_table(const wire::TableSet& entry) {
   table_[entry.key()] = entry.value();
   for (const WorkerId waiting : std::exchange(table_waits_[entry.key()], {})) {
@@ -191,10 +237,14 @@ void Conductor::look_up(WorkerId worker, const std::string& key) {
 }
 
 void Conductor::note_step(std::uint64_t step) {
-  if (step > highest_step_) {
-    highest_step_ = step;
+  if (step > known_step_) {
+    known_step_ = step;
     timeline_.steps = step;
     failures_ = 0;
+    kills_ = 0;
+  }
+  if (step > highest_step_) {
+    highest_step_ = step;
     if (events_.on_step) {
       events_.on_step(step);
     }
@@ -205,9 +255,13 @@ void Conductor::on_entered(WorkerId worker, const wire::Entered& entered) {
   if (GenerationRecord* record = record_of(entered.generation())) {
     record->pause = std::max(record->pause, Duration{entered.pause_us()});
     record->received_bytes = std::max(record->received_bytes, entered.received_bytes());
-    record->step = entered.step();
+    // Later members may be heard of only after the first step that they took part in.
+    if (record->entered == Duration{}) {
+      record->step = entered.step();
+      record->lost_steps = known_step_ > entered.step() ? known_step_ - entered.step() : 0;
+      known_step_ = entered.step();
+    }
     record->entered = now();
-    record->lost_steps = highest_step_ > entered.step() ? highest_step_ - entered.step() : 0;
     note_step(entered.step());
   }
   carry_out(membership_.on_entered(worker, entered.generation()),
@@ -235,12 +289,15 @@ void Conductor::on_finished(WorkerId worker, const wire::Finished& finished) {
   timeline_.parameter_hash = finished.parameter_hash();
   timeline_.loss = finished.loss();
   seats_.at(worker).is_finished = true;
-  // All members have agreed that this was the last step; whoever is none has nothing left to do.
-  for (auto& [id, seat] : seats_) {
-    if (std::ranges::count(membership_.members(), id) == 0) {
+  // All members have agreed that this was the last step. Whoever is none has nothing left to do,
+  // even if it waits for them in a newer generation.
+  const GenerationRecord* const record = record_of(finished.generation());
+  for (const auto& [id, seat] : seats_) {
+    if (record == nullptr || std::ranges::count(record->members, id) == 0) {
       end(id, "the job is finished");
     }
   }
+  finished_ = is_first ? Clock::now() : finished_;
   is_winding_down_ = true;
 }
 
@@ -274,9 +331,9 @@ void Conductor::on_ended(const WorkerEnd& ended) {
       ended.cause.kind == ExitKind::UserError || ended.cause.kind == ExitKind::OutOfMemory ||
       ended.cause.kind == ExitKind::Finished || ended.cause.kind == ExitKind::Signal;
   if (is_own_failure && !seat.is_told_to_exit) {
-    ++failures_;
+    ++(is_kill(ended.cause) ? kills_ : failures_);
     const bool never_spoke = timeline_.workers[seat.record].warm == Duration{};
-    if (static_cast<int>(failures_) >= options_.failures_max ||
+    if (failures_ >= options_.failures_max || kills_ >= options_.kills_max ||
         (ended.cause.kind == ExitKind::Finished && never_spoke)) {
       const bool is_plain = ended.cause.kind == ExitKind::Finished;
       fail(JobOutcome::Failed, is_plain ? kExitBadInput : shell_code(ended.cause.status),

@@ -35,6 +35,26 @@ struct WorkerRecord {
   std::string cause{};
 };
 
+/// What steps cost with so many workers and such a batch: sums over the steps.
+struct ShapeRecord {
+  int workers = 0;
+  std::uint64_t batch = 0;
+  std::uint64_t steps = 0;
+  double total_seconds = 0;
+  double compute_seconds = 0;
+  double reduce_seconds = 0;
+  double data_seconds = 0;
+
+  [[nodiscard]] double step_seconds() const { return total_seconds / static_cast<double>(steps); }
+};
+
+/// A worker that was slower than its peers.
+struct StragglerRecord {
+  std::uint64_t generation = 0;
+  WorkerId worker{};
+  std::string evidence{};
+};
+
 /// How a job ended.
 enum class JobOutcome { Running, Finished, Failed, Requeue, Refused };
 
@@ -51,6 +71,8 @@ struct JobTimeline {
   Duration total{};
   std::vector<GenerationRecord> generations{};
   std::vector<WorkerRecord> workers{};
+  std::vector<ShapeRecord> profile{};  // In the order the shapes were first seen.
+  std::vector<StragglerRecord> stragglers{};
 };
 
 }  // namespace rubato

@@ -66,6 +66,11 @@ Result<std::vector<std::string>> SnapshotKeeper::use_directory(const std::string
 void SnapshotKeeper::keep(SnapshotMemory snapshot) {
   {
     const std::scoped_lock lock(mutex_);
+    // The last words of a leader may be heard after those of the next one.
+    if (newest_ && snapshot.step < newest_->step) {
+      freed_.push_back({.worker = snapshot.worker, .slot = snapshot.slot});
+      return;
+    }
     if (newest_) {
       const FreedSnapshot old{.worker = newest_->worker, .slot = newest_->slot};
       if (is_spilling_ && !outdated_) {

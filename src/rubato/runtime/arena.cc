@@ -31,9 +31,14 @@ struct ArenaHeader {
 /// Bytes rounded up to whole pages.
 std::size_t in_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
+/// Room behind a slot.
+std::size_t tail_floats(const ArenaLayout& layout) {
+  return layout.slots == 1 ? kArenaTailFloats : 0;
+}
+
 /// Bytes from one slot to the next.
 std::size_t slot_stride(const ArenaLayout& layout) {
-  return in_pages(layout.floats * sizeof(float));
+  return in_pages((layout.floats + tail_floats(layout)) * sizeof(float));
 }
 
 /// Where the slots begin.
@@ -172,6 +177,10 @@ std::span<float> Arena::slot(std::size_t index) const {
   std::byte* const start = memory_ + slots_offset(layout_) + index * slot_stride(layout_);
   // Pages of a mapping are aligned for every type, and floats begin to live when written.
   return {static_cast<float*>(static_cast<void*>(start)), layout_.floats};
+}
+
+std::span<float> Arena::slot_and_tail() const {
+  return {slot(0).data(), layout_.floats + tail_floats(layout_)};
 }
 
 bool Arena::holds(std::span<const std::byte> bytes) const {

@@ -10,6 +10,9 @@
 
 namespace rubato {
 
+/// Room behind a lone gradient slot, for what travels in the tail of a sum.
+constexpr std::size_t kArenaTailFloats = std::size_t{16} << 10U;
+
 /// What an arena holds.
 struct ArenaLayout {
   std::size_t parameter_bytes = 0;
@@ -33,6 +36,8 @@ class Arena {
   [[nodiscard]] const ArenaLayout& layout() const { return layout_; }
   [[nodiscard]] std::span<std::byte> parameters() const;
   [[nodiscard]] std::span<float> slot(std::size_t index) const;
+  /// The first slot with the room behind it, if any; what is written there outlives no call.
+  [[nodiscard]] std::span<float> slot_and_tail() const;
   /// Open for as long as the arena lives; -1 for a peer's.
   [[nodiscard]] int descriptor() const { return descriptor_; }
   /// True if all of the span lies in the arena.

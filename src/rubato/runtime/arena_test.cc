@@ -65,6 +65,16 @@ TEST(Arena, SaysWhatItHoldsAndWhere) {
             address_of(peers->slot(0).data()));
 }
 
+TEST(Arena, HasRoomBehindALoneSlot) {
+  const Result<Arena> lone = Arena::create({.parameter_bytes = 8, .floats = 1000, .slots = 1});
+  const Result<Arena> two = Arena::create({.parameter_bytes = 8, .floats = 1000, .slots = 2});
+
+  EXPECT_EQ(lone->slot_and_tail().size(), 1000 + kArenaTailFloats);
+  EXPECT_TRUE(lone->holds(std::as_bytes(lone->slot_and_tail())));
+  EXPECT_EQ(lone->slot_and_tail().data(), lone->slot(0).data());
+  EXPECT_EQ(two->slot_and_tail().size(), 1000U);
+}
+
 TEST(Arena, MovesWithItsMemory) {
   Result<Arena> first = Arena::create({.parameter_bytes = 8, .floats = 8, .slots = 1});
   Result<Arena> second = Arena::create({.parameter_bytes = 8, .floats = 8, .slots = 1});
@@ -98,8 +108,8 @@ TEST(Arena, RefusesLayoutsThatCannotBe) {
 
 /// A file with one arena's header, changed at one of its words.
 Descriptor with_header_word(std::size_t word, std::uint64_t value) {
-  const Result<Arena> arena = Arena::create({.parameter_bytes = 8, .floats = 8, .slots = 1});
-  std::array<std::byte, 3 * 4096> bytes{};
+  const Result<Arena> arena = Arena::create({.parameter_bytes = 8, .floats = 8, .slots = 2});
+  std::array<std::byte, 4 * 4096> bytes{};
   std::memcpy(bytes.data(), arena->at(0, bytes.size()).data(), bytes.size());
   std::memcpy(bytes.data() + word * sizeof(value), &value, sizeof(value));
   Descriptor file{memfd_create("test", MFD_CLOEXEC)};
@@ -121,7 +131,8 @@ TEST(Arena, BelievesNoMemoryThatIsNotAnArena) {
   EXPECT_FALSE(found(2, 1025).ok());
   EXPECT_FALSE(found(2, ~std::uint64_t{0}).ok());
   EXPECT_FALSE(found(3, 0).ok());
-  EXPECT_FALSE(found(3, 2).ok());
+  EXPECT_FALSE(found(3, 1).ok());
+  EXPECT_FALSE(found(3, 3).ok());
   EXPECT_FALSE(found(3, ~std::uint64_t{0}).ok());
 }
 

@@ -267,11 +267,24 @@ Status ElasticWorker::commit() {
   if (const auto batch = static_cast<std::uint64_t>(report_.notes[kBatch]); batch > 0) {
     setup_.cut.batch = batch;
   }
-  last_commit_ = Clock::now();
+  const auto moment = Clock::now();
+  const double total = std::chrono::duration<double>(moment - last_commit_).count();
+  last_commit_ = moment;
   pulse_.stand_at(cursor_.step, static_cast<std::uint32_t>(cursor_.epoch), setup_.cut.batch);
   pulse_.count_step(times_, range.samples(), mean_loss_);
   if (link_ == nullptr) {
     return ok_status();
+  }
+  if (rank_ == 0) {
+    observer_.observe({.generation = generation_,
+                       .batch = range.samples(),
+                       .total_seconds = total,
+                       .times = times_,
+                       .notes = report_.notes,
+                       .split = split_});
+    for (const wire::FromWorker& message : observer_.take_messages(is_switching_)) {
+      link_->send(message);
+    }
   }
   if (std::exchange(is_first_step_, false)) {
     wire::FromWorker message;
@@ -286,7 +299,9 @@ Status ElasticWorker::commit() {
     link_->send(message);
   }
   const auto every = link_->welcome().snapshot_steps();
-  const bool is_due = every > 0 && cursor_.step % every == 0;
+  // The leader before may have been lost before it could write the one that was due.
+  const bool is_due =
+      every > 0 && (cursor_.step % every == 0 || std::exchange(is_new_leader_, false));
   if (rank_ == 0 && (link_->take_snapshot_request() || is_due)) {
     if (Status written = write_snapshot(); !written) {
       return written;
@@ -344,6 +359,7 @@ Status ElasticWorker::try_entering(const BuiltGroup& built) {
     return Error{.code = ErrorCode::Io, .message = "a newer generation was forced"};
   }
   group_ = built.communicator;
+  is_new_leader_ = group_->rank() == 0 && rank_ != 0;
   rank_ = group_->rank();
   is_first_step_ = true;
   pulse_.stand_at(cursor_.step, static_cast<std::uint32_t>(cursor_.epoch), setup_.cut.batch);
@@ -428,44 +444,6 @@ Status ElasticWorker::hand_over(Communicator& group, const Handover& handover) {
   return ok_status();
 }
 
-// Nobody has trained: begins from a snapshot, or from what the program has set up.
-Status ElasticWorker::resume(const BuiltGroup& built) {
-  if (built.snapshot_bytes > 0) {
-    auto state = read_snapshot(built.snapshot->get(), built.snapshot_bytes, *arena_);
-    if (!state) {
-      return state.error();
-    }
-    if (Status loaded = state_.load(state->rest); !loaded) {
-      return loaded;
-    }
-    cursor_ = state->cursor;
-    setup_.cut.batch = state->batch;
-  }
-  has_state_ = true;
-  return ok_status();
-}
-
-Status ElasticWorker::write_snapshot() {
-  auto rest = state_.save();
-  if (!rest) {
-    return rest.error();
-  }
-  for (const std::uint32_t slot : link_->take_free_snapshots()) {
-    snapshots_.release(slot);
-  }
-  const auto written = snapshots_.write(
-      {.cursor = cursor_, .batch = setup_.cut.batch, .rest = std::move(*rest)}, *arena_);
-  if (!written) {
-    return written.error();
-  }
-  wire::FromWorker message;
-  message.mutable_snapshot_written()->set_slot(written->slot);
-  message.mutable_snapshot_written()->set_step(cursor_.step);
-  message.mutable_snapshot_written()->set_bytes(written->bytes);
-  link_->send(message, {written->memory});
-  return ok_status();
-}
-
 Status ElasticWorker::finish() {
   if (link_ == nullptr) {
     return ok_status();
@@ -499,6 +477,7 @@ Status ElasticWorker::finish() {
   message.mutable_finished()->set_step(cursor_.step);
   message.mutable_finished()->set_parameter_hash(parameter_hash());
   message.mutable_finished()->set_loss(mean_loss_);
+  message.mutable_finished()->set_generation(generation_);
   link_->send(message);
   return ok_status();
 }

@@ -22,6 +22,7 @@
 #include "rubato/runtime/group_inbox.h"
 #include "rubato/runtime/handover.h"
 #include "rubato/runtime/snapshot_slots.h"
+#include "rubato/runtime/step_observer.h"
 #include "rubato/runtime/training_state.h"
 #include "rubato/runtime/worker_address.h"
 #include "rubato/runtime/worker_pulse.h"
@@ -154,11 +155,13 @@ class ElasticWorker {
   double mean_loss_ = 0;
   bool is_switching_ = false;
   bool is_first_step_ = false;
+  bool is_new_leader_ = false;
   std::int64_t received_bytes_ = 0;
   bool was_source_ = false;
   Clock::time_point last_commit_;
   Clock::time_point step_began_;
   StepTimes times_;
+  StepObserver observer_;
 };
 
 }  // namespace rubato

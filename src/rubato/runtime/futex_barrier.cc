@@ -49,7 +49,11 @@ bool FutexBarrier::wait() {
   if (words_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
     // Nobody comes again before the phase has moved, so the count can be set back first.
     words_->arrived.store(0, std::memory_order_relaxed);
-    words_->phase.fetch_add(kPhase);
+    // Whoever waits may have left because of a break: then nobody has passed, and neither have we.
+    std::uint32_t expected = before;
+    if (!words_->phase.compare_exchange_strong(expected, before + kPhase)) {
+      return false;
+    }
     if (words_->sleepers.load() != 0) {
       futex_wake_all(words_->phase);
     }

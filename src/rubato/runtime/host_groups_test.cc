@@ -47,7 +47,7 @@ std::vector<int> random_hosts() {
 }
 
 TEST(HostGroups, GiveEveryRankTheSumTheSquaresAndTheNotes) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const std::vector<int> hosts = random_hosts();
     // Some ranks, perhaps all of a host, have no shard.
     const auto shards = *rc::gen::inRange<std::size_t>(1, hosts.size() + 1);
@@ -67,11 +67,11 @@ TEST(HostGroups, GiveEveryRankTheSumTheSquaresAndTheNotes) {
                   100.0 * (steps - 1) + static_cast<double>(other));
       }
     }
-  });
+  }));
 }
 
 TEST(HostGroups, SumToTheSameBitsWhereverTheRanksAreInDeterministicMode) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const std::vector<int> hosts = random_hosts();
     const auto scene = ShardScene::random(*rc::gen::inRange<std::size_t>(2, 12), 500,
                                           *rc::gen::arbitrary<unsigned>());
@@ -81,7 +81,7 @@ TEST(HostGroups, SumToTheSameBitsWhereverTheRanksAreInDeterministicMode) {
 
     RC_ASSERT(std::memcmp(spread.sums[0].data(), alone.sums[0].data(), 500 * sizeof(float)) == 0);
     RC_ASSERT(spread.reports[0].shard_squares == alone.reports[0].shard_squares);
-  });
+  }));
 }
 
 TEST(HostGroups, ExchangeNotesAlone) {

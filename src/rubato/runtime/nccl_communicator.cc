@@ -140,7 +140,7 @@ class NcclCommunicator final : public Communicator {
     }
     double square = 0;
     if (request.wants_squares && has_shard) {
-      const Result<double> taken = group_.square(group_.gradient, request.floats);
+      const Result<double> taken = group_.square(group_.gradient, measured_of(request));
       if (!taken) {
         return taken.error();
       }
@@ -262,6 +262,10 @@ class NcclCommunicator final : public Communicator {
     }
   }
 
+  [[nodiscard]] static std::size_t measured_of(const ReduceRequest& request) {
+    return std::min(request.floats, request.measured_floats);
+  }
+
   [[nodiscard]] Status read(const ReduceRequest& request, ReduceReport& report) {
     report.notes.resize(static_cast<std::size_t>(size()) * kNoteLength);
     report.shard_squares.clear();
@@ -283,7 +287,7 @@ class NcclCommunicator final : public Communicator {
     for (const ShardPlace& place : request.places) {
       report.shard_squares.push_back(std::bit_cast<double>(words_of(place.rank).back()));
     }
-    const Result<double> taken = group_.square(group_.gradient, request.floats);
+    const Result<double> taken = group_.square(group_.gradient, measured_of(request));
     if (!taken) {
       return taken.error();
     }

@@ -19,6 +19,9 @@ namespace {
 // The offset of bytes that do not lie in their rank's arena.
 constexpr std::uint64_t kOutsideArena = ~std::uint64_t{0};
 
+// What is copied to everyone before the next piece is read; stays in the cache meanwhile.
+constexpr std::size_t kCopyBytes = std::size_t{256} << 10U;
+
 Error broken_off() {
   return Error{.code = ErrorCode::Io, .message = "the group on this host was broken off"};
 }
@@ -32,7 +35,8 @@ class ShmCommunicator final : public Communicator {
         rank_(group.rank),
         note_length_(group.note_length),
         arenas_(std::move(group.arenas)),
-        barrier_(meeting_->barrier, size(), /*spins=*/size() <= group.cpus) {
+        barrier_(meeting_->barrier, size(), /*spins=*/size() <= group.cpus),
+        offsets_(arenas_.size()) {
     limits_ = {.size = size(),
                .slots = arenas_[0]->layout().slots,
                .floats = arenas_[0]->layout().floats,
@@ -86,11 +90,14 @@ class ShmCommunicator final : public Communicator {
       return met;
     }
     const std::uint64_t from = card_of(source).offset;
+    const bool all_inside = read_offsets();
     turn_ ^= 1U;
     if (from == kOutsideArena) {
       return broadcast_by_chunks(bytes, source);
     }
-    if (rank_ != source) {
+    if (all_inside) {
+      hand_out_slice(bytes.size(), source);
+    } else if (rank_ != source) {
       const Arena& other = *arenas_[static_cast<std::size_t>(source)];
       std::memcpy(bytes.data(), other.at(from, bytes.size()).data(), bytes.size());
     }
@@ -147,7 +154,10 @@ class ShmCommunicator final : public Communicator {
       const Arena& arena = *arenas_[static_cast<std::size_t>(place.rank)];
       sources_.push_back(arena.slot(static_cast<std::size_t>(place.slot)).data());
     }
-    SumRequest sum{.sources = sources_, .weights = request.weights, .destinations = destinations_};
+    SumRequest sum{.sources = sources_,
+                   .weights = request.weights,
+                   .destinations = destinations_,
+                   .measured_end = request.measured_floats};
     const ReductionSlices slices(request.floats);
     const ReductionRange own = slices.owned_by(rank_, size());
     if (!request.wants_squares && own.begin < own.end) {
@@ -156,11 +166,8 @@ class ShmCommunicator final : public Communicator {
     }
     for (std::size_t segment = own.begin; segment < own.end; ++segment) {
       const ReductionRange range = slices.floats_of(segment);
-      const std::size_t measured = std::clamp(request.measured_floats, range.begin, range.end);
       sum.squares = squares_of(segment, request.places.size());
-      sum_.run(sum, range.begin, measured);
-      sum.squares = {};
-      sum_.run(sum, measured, range.end);
+      sum_.run(sum, range.begin, range.end);
     }
   }
 
@@ -178,6 +185,35 @@ class ShmCommunicator final : public Communicator {
         report.shard_squares[shard] += squares[shard];
       }
       report.sum_square += squares[shards];
+    }
+  }
+
+  /// Learns where everyone's bytes lie; false if some do not lie in an arena.
+  [[nodiscard]] bool read_offsets() {
+    bool all_inside = true;
+    for (int other = 0; other < size(); ++other) {
+      offsets_[static_cast<std::size_t>(other)] = card_of(other).offset;
+      all_inside = all_inside && card_of(other).offset != kOutsideArena;
+    }
+    return all_inside;
+  }
+
+  /// Copies our share of the source's bytes to everyone: all processors copy, and what is read is
+  /// read once.
+  void hand_out_slice(std::size_t bytes, int source) {
+    const auto ranks = static_cast<std::size_t>(size());
+    const auto ours = static_cast<std::size_t>(rank_);
+    const auto from = static_cast<std::size_t>(source);
+    const std::size_t slice = (bytes / ranks + kCopyBytes - 1) / kCopyBytes * kCopyBytes;
+    const std::size_t end = ours + 1 == ranks ? bytes : std::min(bytes, (ours + 1) * slice);
+    for (std::size_t at = std::min(bytes, ours * slice); at < end; at += kCopyBytes) {
+      const std::size_t now = std::min(kCopyBytes, end - at);
+      const std::byte* const read = arenas_[from]->at(offsets_[from] + at, now).data();
+      for (std::size_t to = 0; to < ranks; ++to) {
+        if (to != from) {
+          std::memcpy(arenas_[to]->at(offsets_[to] + at, now).data(), read, now);
+        }
+      }
     }
   }
 
@@ -210,6 +246,7 @@ class ShmCommunicator final : public Communicator {
   WeightedSum sum_{};
   std::vector<const float*> sources_{};
   std::vector<float*> destinations_{};
+  std::vector<std::uint64_t> offsets_;  // By rank, of what is broadcast.
 };
 
 /// What is wrong with a group as described.

@@ -92,7 +92,7 @@ TEST(ShmCommunicator, MeasuresOnlyTheFloatsThatAreGradients) {
 }
 
 TEST(ShmCommunicator, GivesEveryRankTheWeightedSumAndItsSquares) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const ShardScene scene = random_scene();
     const int size = *rc::gen::inRange(1, 9);
 
@@ -106,11 +106,11 @@ TEST(ShmCommunicator, GivesEveryRankTheWeightedSumAndItsSquares) {
       RC_ASSERT(outcome.reports[at].shard_squares == outcome.reports[0].shard_squares);
       RC_ASSERT(outcome.reports[at].sum_square == outcome.reports[0].sum_square);
     }
-  });
+  }));
 }
 
 TEST(ShmCommunicator, SumsToTheSameBitsForEveryNumberOfRanks) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const ShardScene scene = random_scene();
     const bool wants_squares = *rc::gen::arbitrary<bool>();
     const ReduceOutcome alone = reduce_by_threads(scene, 1, wants_squares);
@@ -120,7 +120,7 @@ TEST(ShmCommunicator, SumsToTheSameBitsForEveryNumberOfRanks) {
     RC_ASSERT(same_bits(together.sums[0], alone.sums[0]));
     RC_ASSERT(together.reports[0].shard_squares == alone.reports[0].shard_squares);
     RC_ASSERT(together.reports[0].sum_square == alone.reports[0].sum_square);
-  });
+  }));
 }
 
 TEST(ShmCommunicator, PassesNotesOnToTheLastBit) {
@@ -172,7 +172,7 @@ TEST(ShmCommunicator, LeavesFloatsBeyondTheRequestAlone) {
 }
 
 TEST(ShmCommunicator, BroadcastsFromInsideAndOutsideTheArena) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const int size = *rc::gen::inRange(1, 6);
     const int source = *rc::gen::inRange(0, size);
     const auto bytes = *rc::gen::weightedOneOf<std::size_t>(
@@ -201,7 +201,7 @@ TEST(ShmCommunicator, BroadcastsFromInsideAndOutsideTheArena) {
     });
 
     RC_ASSERT(right == size);
-  });
+  }));
 }
 
 TEST(ShmCommunicator, FailsOnEveryRankWhenTheyWereAskedForDifferentThings) {

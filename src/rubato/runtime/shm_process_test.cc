@@ -89,6 +89,28 @@ TEST(ShmProcesses, BroadcastToEachOther) {
   EXPECT_EQ(ends, std::vector<int>(3, kEnough));
 }
 
+TEST(ShmProcesses, MayChangeWhatTheySentAsSoonAsTheCallReturns) {
+  ShmCrew crew(2, {.parameter_bytes = 1'000'000});
+  const std::vector<int> ends = as_processes(2, [&](int rank) {
+    const auto self = join_afresh(crew, rank);
+    const std::span<std::byte> bytes = crew.arena(rank).parameters();
+    for (int round = 0; round < 100; ++round) {
+      const auto mark = static_cast<std::byte>(round);
+      if (rank == 0) {
+        std::ranges::fill(bytes, mark);
+      }
+      if (!self->broadcast(bytes, 0).ok()) {
+        return kBrokenOff;
+      }
+      if (!std::ranges::all_of(bytes, [mark](std::byte value) { return value == mark; })) {
+        return kWrong;
+      }
+    }
+    return kEnough;
+  });
+  EXPECT_EQ(ends, std::vector<int>(2, kEnough));
+}
+
 /// Steps of a group of processes, counted where the test can see them.
 struct StepCounts {
   std::atomic<int> done = 0;

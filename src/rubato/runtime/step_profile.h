@@ -47,6 +47,9 @@ class StepProfile {
   /// The members have changed, though perhaps not their number.
   void changed() { skips_next_ = true; }
 
+  /// Begins anew without leaving out another step.
+  void forget_shapes() { shapes_.clear(); }
+
   /// Nothing if no step of this shape was counted.
   [[nodiscard]] const ShapeProfile* find(const StepShape& shape) const;
   /// In order of shape.

@@ -212,6 +212,15 @@ void WeightedSum::run(const SumRequest& request, std::size_t begin, std::size_t 
   RUBATO_CHECK(request.weights.size() == request.sources.size());
   RUBATO_CHECK(request.squares.empty() || request.squares.size() == request.sources.size() + 1);
   std::ranges::fill(request.squares, 0.0);
+  const bool is_measured = !request.squares.empty();
+  const std::size_t middle = is_measured ? std::clamp(request.measured_end, begin, end) : end;
+  run_blocks(request, begin, middle);
+  SumRequest rest = request;
+  rest.squares = {};
+  run_blocks(rest, middle, end);
+}
+
+void WeightedSum::run_blocks(const SumRequest& request, std::size_t begin, std::size_t end) {
   for (; begin < end; begin += kBlockFloats) {
     run_block(request, begin, std::min(kBlockFloats, end - begin));
   }

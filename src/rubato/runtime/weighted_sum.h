@@ -20,6 +20,7 @@ struct SumRequest {
   std::span<const float> weights{};        // One for each source.
   std::span<float* const> destinations{};  // Each gets all of the sum.
   std::span<double> squares{};  // Empty, or the squared length of each source, then of the sum.
+  std::size_t measured_end = ~std::size_t{0};  // Floats from here on do not count in the squares.
 };
 
 /// Adds up ranges of floats; keeps what memory that takes. Squares are taken in single precision
@@ -32,6 +33,7 @@ class WeightedSum {
   void run(const SumRequest& request, std::size_t begin, std::size_t end);
 
  private:
+  void run_blocks(const SumRequest& request, std::size_t begin, std::size_t end);
   void run_block(const SumRequest& request, std::size_t begin, std::size_t floats);
   void add_up(const SumRequest& part, std::size_t begin, std::size_t floats, std::size_t depth);
   [[nodiscard]] float* scratch(std::size_t depth);

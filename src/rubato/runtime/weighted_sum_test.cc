@@ -1,5 +1,6 @@
 #include "rubato/runtime/weighted_sum.h"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -97,7 +98,7 @@ SumCase random_case() {
 }
 
 TEST(WeightedSum, IsTheTreeBitForBitWhateverTheInstructionsAndPlaces) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const SumCase work = random_case();
     std::vector<float> expected(work.rows[0].size());
     for (std::size_t at = 0; at < expected.size(); ++at) {
@@ -114,11 +115,11 @@ TEST(WeightedSum, IsTheTreeBitForBitWhateverTheInstructionsAndPlaces) {
       RC_ASSERT(same_bits(quick.destinations[i], expected, work.begin));
     }
     RC_ASSERT(portable.squares == quick.squares);
-  });
+  }));
 }
 
 TEST(WeightedSum, TakesTheSquaresOfEachSourceAndOfTheSum) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     SumCase work = random_case();
     const std::size_t sources = work.rows.size();
 
@@ -132,7 +133,7 @@ TEST(WeightedSum, TakesTheSquaresOfEachSourceAndOfTheSum) {
       }
       RC_ASSERT(std::abs(outcome.squares[i] - expected) <= 1e-5 * expected);
     }
-  });
+  }));
 }
 
 TEST(WeightedSum, LeavesFloatsBeforeAndBehindAlone) {
@@ -147,6 +148,26 @@ TEST(WeightedSum, LeavesFloatsBeforeAndBehindAlone) {
   for (std::size_t at = 0; at < row.size(); ++at) {
     EXPECT_EQ(row[at], at >= 5 && at < 30 ? 6.0F : 2.0F) << at;
   }
+}
+
+TEST(WeightedSum, MeasuresOnlyUpToWhereItIsTold) {
+  const std::vector<float> source(1000, 2.0F);
+  std::vector<float> sum(1000);
+  const float* const from = source.data();
+  float* const to = sum.data();
+  const float weight = 0.5F;
+  std::array<double, 2> squares{};
+
+  WeightedSum{}.run({.sources = {&from, 1},
+                     .weights = {&weight, 1},
+                     .destinations = {&to, 1},
+                     .squares = squares,
+                     .measured_end = 300},
+                    100, 1000);
+
+  EXPECT_EQ(squares, (std::array<double, 2>{200 * 4.0, 200 * 1.0}));
+  EXPECT_EQ(sum.back(), 1.0F);
+  EXPECT_EQ(sum[99], 0.0F);
 }
 
 }  // namespace

@@ -94,6 +94,15 @@ void take_descriptors(msghdr& message, std::vector<Descriptor>& into) {
   }
 }
 
+// A listener that was killed leaves its socket behind, where nobody answers.
+void remove_left_over(const sockaddr_un& address) {
+  const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (probe.is_open() && ::connect(probe.get(), generic(address), sizeof(address)) != 0 &&
+      errno == ECONNREFUSED) {
+    ::unlink(address.sun_path);
+  }
+}
+
 }  // namespace
 
 Result<UnixChannel> UnixChannel::connect(const std::string& path) {
@@ -194,6 +203,7 @@ Result<UnixListener> UnixListener::open(std::string path) {
   if (!address) {
     return address.error();
   }
+  remove_left_over(*address);
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.is_open() || ::bind(socket.get(), generic(*address), sizeof(*address)) != 0 ||
       ::listen(socket.get(), SOMAXCONN) != 0) {

@@ -127,8 +127,8 @@ class BreakableGroup final : public c10d::ProcessGroupGloo {
 
 using GroupPointer = c10::intrusive_ptr<BreakableGroup>;
 
-/// One rank of a group over TCP. All but the broadcast works on memory of its own, so nothing that
-/// was broken off writes into an arena.
+/// One rank of a group over TCP. Gloo works in the arena; a call returns only when gloo has let go
+/// of it, even if it was broken off.
 class GlooCommunicator final : public Communicator {
  public:
   GlooCommunicator(const GlooGroup& group, GroupPointer connected)
@@ -139,7 +139,11 @@ class GlooCommunicator final : public Communicator {
                .floats = layout.floats,
                .shards_max = kGlooShardsMax,
                .note_length = group_.note_length};
-    if (layout.slots == 1) {
+    const std::span<float> room = group_.arena->slot_and_tail();
+    if (layout.slots == 1 && room.size() >= layout.floats + tail_floats()) {
+      buffer_ = at::from_blob(room.data(), {static_cast<std::int64_t>(room.size())}, at::kFloat);
+      is_in_place_ = true;
+    } else if (layout.slots == 1) {
       buffer_ = at::zeros(static_cast<std::int64_t>(layout.floats + tail_floats()));
     }
   }
@@ -174,7 +178,6 @@ class GlooCommunicator final : public Communicator {
       if (size() == 1 || bytes.empty()) {
         return ok_status();
       }
-      // The call below returns only when gloo no longer uses the bytes, even if broken off.
       std::vector<at::Tensor> tensors{at::from_blob(
           bytes.data(), {static_cast<std::int64_t>(bytes.size())}, at::TensorOptions(at::kByte))};
       c10d::BroadcastOptions options;
@@ -238,6 +241,8 @@ class GlooCommunicator final : public Communicator {
     if (Status scaled = scale_own_shard(request, sum, square); !scaled) {
       return scaled;
     }
+    // Behind a request for less than the slot lies the rest of the slot.
+    kept_.assign(tail, tail + (is_in_place_ ? tail_floats() : 0));
     std::fill(tail, tail + tail_floats(), 0.0F);
     put_exactly(fingerprint_of(request), word(tail, rank(), 0));
     for (std::size_t i = 0; i < request.note.size(); ++i) {
@@ -259,13 +264,14 @@ class GlooCommunicator final : public Communicator {
             take_double(word(tail, other, 1 + i));
       }
     }
-    if (request.floats == 0) {
-      return ok_status();
-    }
-    write_sum(request, sum, report);
-    for (std::size_t i = 0; i < request.places.size() && request.wants_squares; ++i) {
+    const bool has_squares = request.wants_squares && request.floats > 0;
+    for (std::size_t i = 0; i < request.places.size() && has_squares; ++i) {
       report.shard_squares.push_back(
           take_double(word(tail, request.places[i].rank, 1 + group_.note_length)));
+    }
+    std::ranges::copy(kept_, tail);
+    if (has_squares || (request.floats > 0 && !is_in_place_)) {
+      write_sum(request, sum, report);
     }
     return ok_status();
   }
@@ -294,11 +300,15 @@ class GlooCommunicator final : public Communicator {
       std::fill(sum, sum + request.floats, 0.0F);
       return ok_status();
     }
+    if (is_in_place_ && weight == 1.0F && !request.wants_squares) {
+      return ok_status();
+    }
     std::array<double, 2> squares{};
     sum_.run({.sources = {&source, 1},
               .weights = {&weight, 1},
               .destinations = {&sum, 1},
-              .squares = request.wants_squares ? std::span<double>(squares) : std::span<double>()},
+              .squares = request.wants_squares ? std::span<double>(squares) : std::span<double>(),
+              .measured_end = request.measured_floats},
              0, request.floats);
     square = squares[0];
     return ok_status();
@@ -312,7 +322,8 @@ class GlooCommunicator final : public Communicator {
     sum_.run({.sources = {&sum, 1},
               .weights = {&one, 1},
               .destinations = {&destination, 1},
-              .squares = request.wants_squares ? std::span<double>(squares) : std::span<double>()},
+              .squares = request.wants_squares ? std::span<double>(squares) : std::span<double>(),
+              .measured_end = request.measured_floats},
              0, request.floats);
     report.sum_square = squares[1];
   }
@@ -416,7 +427,8 @@ class GlooCommunicator final : public Communicator {
     sum_.run({.sources = sources_,
               .weights = request.weights,
               .destinations = {&destination, 1},
-              .squares = segment_squares_},
+              .squares = segment_squares_,
+              .measured_end = std::max(request.measured_floats, gathered_begin) - gathered_begin},
              segment.begin - gathered_begin, segment.end - gathered_begin);
     for (std::size_t shard = 0; shard < shards && request.wants_squares; ++shard) {
       report.shard_squares[shard] += segment_squares_[shard];
@@ -429,7 +441,9 @@ class GlooCommunicator final : public Communicator {
   ReduceLimits limits_{};
   std::atomic<bool> is_broken_ = false;
   WeightedSum sum_{};
-  at::Tensor buffer_{};
+  at::Tensor buffer_{};  // Slot 0 with the room behind it, or memory of our own.
+  bool is_in_place_ = false;
+  std::vector<float> kept_{};  // What the tail of a sum overwrites.
   std::vector<const float*> sources_{};
   std::vector<double> segment_squares_{};
 };
@@ -441,7 +455,8 @@ Result<GroupPointer> connect(const GlooGroup& group, Rendezvous& rendezvous) {
     auto store = c10::make_intrusive<RendezvousStore>(rendezvous, group.name + "/", patience);
     auto options = c10d::ProcessGroupGloo::Options::create(patience);
     options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(group.address));
-    options->threads = 1;
+    // One thread made short sums several times slower.
+    options->threads = 2;
     auto connected = c10::make_intrusive<BreakableGroup>(store, group.rank, group.size, options);
     store->close();
     connected->wait_patiently();

@@ -67,6 +67,8 @@ GlooOutcome reduce_by_gloo(const ShardScene& scene, int size, std::size_t slots,
   outcome.reports.resize(static_cast<std::size_t>(size));
   as_threads(size, [&](int rank) {
     const auto self = crew.join(rank);
+    const std::span<float> behind = crew.arena(rank).slot(0).subspan(scene.floats());
+    std::ranges::fill(behind, 7.0F);
     for (int step = 0; step < steps; ++step) {
       scene.fill(places, rank, crew.arena(rank));
       const std::vector<double> note{0.1 * rank, std::numeric_limits<double>::denorm_min(), -0.0};
@@ -78,6 +80,7 @@ GlooOutcome reduce_by_gloo(const ShardScene& scene, int size, std::size_t slots,
                                          outcome.reports[static_cast<std::size_t>(rank)]);
       ASSERT_TRUE(status.ok()) << status.error().message;
     }
+    EXPECT_EQ(std::ranges::count(behind, 7.0F), 3) << "floats beyond the request";
     const auto sum = crew.arena(rank).slot(0);
     outcome.sums[static_cast<std::size_t>(rank)].assign(
         sum.begin(), sum.begin() + static_cast<std::ptrdiff_t>(scene.floats()));
@@ -108,6 +111,35 @@ TEST(GlooCommunicator, GivesEveryRankTheSumTheSquaresAndTheNotes) {
       expect_right(scene, reduce_by_gloo(scene, size, /*slots=*/1, /*steps=*/3));
     }
   }
+}
+
+TEST(GlooCommunicator, SumsAsideIfNotesAreLongerThanTheRoomBehindASlot) {
+  const ShardScene scene = ShardScene::random(2, 1000, 4);
+  const std::vector<ShardPlace> places = scene.dealt_to(2);
+  MemoryRendezvous rendezvous;
+  as_threads(2, [&](int rank) {
+    const auto arena = std::make_shared<Arena>(*Arena::create({.floats = 1000}));
+    const auto self = *join_gloo_group({.rank = rank,
+                                        .size = 2,
+                                        .name = "long",
+                                        .patience = kPatience,
+                                        .arena = arena,
+                                        .note_length = 4096},
+                                       rendezvous);
+    scene.fill(places, rank, *arena);
+    const std::vector<double> note(4096, 0.5 + rank);
+    ReduceReport report;
+    ASSERT_TRUE(self->reduce({.places = places,
+                              .weights = scene.weights,
+                              .floats = 1000,
+                              .wants_squares = true,
+                              .note = note},
+                             report)
+                    .ok());
+    EXPECT_TRUE(scene.is_sum(arena->slot(0)));
+    EXPECT_TRUE(scene.has_squares(report, arena->slot(0)));
+    EXPECT_EQ(report.notes.back(), 1.5);
+  });
 }
 
 TEST(GlooCommunicator, SumsNothingFromARankWithoutShard) {

@@ -1,0 +1,187 @@
+"""Jobs of several workers that come, go and die, run by `rubato train`."""
+
+import collections
+import unittest
+
+import scene
+
+TRAINER = """
+import os, sys, torch, rubato
+torch.set_num_threads(1)
+torch.manual_seed(11)
+inputs = torch.randn(96, 6)
+numbers = torch.arange(96)
+data = torch.utils.data.TensorDataset(inputs, inputs.sin().sum(1, keepdim=True), numbers)
+norm = [torch.nn.BatchNorm1d(12), torch.nn.Dropout(0.1)] if "norm" in sys.argv else []
+model = torch.nn.Sequential(torch.nn.Linear(6, 12), *norm, torch.nn.Tanh(), torch.nn.Linear(12, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10, 0.9)
+trainer = rubato.Trainer(model, optimizer, data, batch=24, epochs=int(sys.argv[1]),
+                         schedulers=schedule, deterministic="fixed" in sys.argv)
+log = open(sys.argv[2] + f"/{os.environ['RUBATO_WORKER']}.log", "a", buffering=1)
+for x, y, number in trainer:
+    if not trainer.is_warming_up:
+        print(trainer.step_number, trainer.epoch, trainer.generation, *number.tolist(), file=log)
+    trainer.step(torch.nn.functional.mse_loss(model(x), y))
+"""
+
+PLAIN = """
+import sys, torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+class Meter:
+    def __init__(self):
+        self.count = 0
+def evaluate(model, loader):
+    model.eval()
+    with torch.no_grad():
+        return round(sum(nn.functional.mse_loss(model(x), y).item() for x, y in loader), 3)
+def train_epoch(model, loader, optimizer, warm, meter):
+    model.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+        warm.step()
+        meter.count += 1
+def main(epochs, path):
+    torch.set_num_threads(1)
+    inputs = torch.randn(96, 6, generator=torch.Generator().manual_seed(1))
+    data = TensorDataset(inputs, inputs.sin().sum(1, keepdim=True))
+    model = nn.Sequential(nn.Linear(6, 12), nn.BatchNorm1d(12), nn.Tanh(), nn.Linear(12, 1))
+    loader = DataLoader(data, batch_size=24, shuffle=True)
+    test_loader = DataLoader(data, batch_size=48)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    warm = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, (step + 1) / 9))
+    meter, history = Meter(), []
+    for epoch in range(epochs):
+        train_epoch(model, loader, optimizer, warm, meter)
+        history.append(evaluate(model, test_loader))
+    with open(path + f"/result-{__import__('os').environ['RUBATO_WORKER']}", "w") as file:
+        print(meter.count, warm.last_epoch, model[1].num_batches_tracked.item(), history, file=file)
+main(int(sys.argv[1]), sys.argv[2])
+"""
+
+
+class TrainerTest(scene.ScriptCase):
+    def trained(self, epochs, *options, flags=()):
+        script = self.write(TRAINER)
+        report, _ = self.train(script, epochs, self.folder, *options, flags=flags)
+        self.assertEqual(report["outcome"], "finished")
+        self.assertTrue(report["hashes_agree"])
+        self.assertEqual(report["steps"], 4 * epochs)
+        return report
+
+    def assert_every_sample_once(self, epochs):
+        """Of the attempts at a step, the one in the newest group is the one that counts."""
+        attempts = collections.defaultdict(list)
+        for path in self.folder.glob("*.log"):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                step, epoch, generation, *samples = map(int, line.split())
+                attempts[step, epoch].append((generation, samples))
+        used = collections.Counter()
+        for (_, epoch), parts in attempts.items():
+            newest = max(generation for generation, _ in parts)
+            used.update((epoch, sample) for generation, samples in parts
+                        for sample in samples if generation == newest)
+        self.assertEqual(used, {(e, s): 1 for e in range(epochs) for s in range(96)})
+
+    def test_two_workers_come_close_to_one(self):
+        one = self.trained(5, flags=["--workers", "1"])
+        two = self.trained(5, flags=["--workers", "2"])
+
+        self.assertAlmostEqual(one["loss"], two["loss"], places=5)
+
+    def test_resizes_and_a_death_use_every_sample_once(self):
+        report = self.trained(40, flags=["--workers", "2", "--resize",
+                                         "at step 20: 4; at step 60: 1; at step 80: 3",
+                                         "--kill", "worker 1 at step 110"])
+
+        self.assertGreater(len(report["generations"]), 3)
+        self.assert_every_sample_once(40)
+
+    def test_fixed_shards_give_the_same_bits_for_every_history(self):
+        options = ("fixed", "norm")
+        expected = self.trained(30, *options, flags=["--workers", "1"])["parameter_hash"]
+
+        for flags in (["--workers", "3"],
+                      ["--workers", "1", "--resize", "at step 15: 4; at step 50: 2"],
+                      ["--workers", "3", "--kill", "worker 2 at step 20; worker 0 at step 60"]):
+            with self.subTest(flags=flags):
+                self.assertEqual(self.trained(30, *options, flags=flags)["parameter_hash"],
+                                 expected)
+
+    def test_more_workers_than_samples(self):
+        script = self.write(TRAINER.replace("batch=24", "batch=2"))
+        report, _ = self.train(script, 1, self.folder, flags=["--workers", "4"])
+
+        self.assertEqual(report["steps"], 48)
+        self.assert_every_sample_once(1)
+
+    def test_a_snapshot_is_resumed_from(self):
+        state = self.folder / "state"
+        flags = ["--workers", "1", "--snapshot-steps", "10", "--directory", str(state)]
+        whole = self.trained(10, "fixed", "norm", flags=["--workers", "1"])
+
+        self.trained(5, "fixed", "norm", flags=flags)
+        report, _ = self.train(self.folder / "script.py", 10, self.folder, "fixed", "norm",
+                               flags=flags)
+
+        self.assertEqual(report["parameter_hash"], whole["parameter_hash"])
+
+    def test_a_failure_of_the_script_is_the_job_s(self):
+        script = self.write(TRAINER.replace("trainer.step(", "1 / 0; trainer.step("))
+        report, words = self.train(script, 1, self.folder, flags=["--workers", "2"],
+                                   succeeds=False)
+
+        self.assertEqual((report["outcome"], report["exit_code"]), ("failed", 1))
+        self.assertIn("ZeroDivisionError", words + report["reason"])
+
+
+class TakeoverTest(scene.ScriptCase):
+    def trained(self, epochs, flags, script=PLAIN, **environment):
+        script = self.write(script)
+        report, _ = self.train(script, epochs, self.folder, flags=flags, **environment)
+        self.assertEqual(report["outcome"], "finished")
+        self.assertTrue(report["hashes_agree"])
+        self.assertEqual(report["steps"], 4 * epochs)
+        results = [path.read_text() for path in self.folder.glob("result-*")]
+        self.assertGreater(len(results), 0)
+        for path in self.folder.glob("result-*"):
+            path.unlink()
+        return report, results
+
+    def test_all_workers_have_the_same_result(self):
+        for workers in ("1", "3"):
+            _, results = self.trained(4, ["--workers", workers])
+
+            self.assertEqual(len(results), int(workers))
+            self.assertEqual(len(set(results)), 1, results)
+            self.assertEqual(results[0].split()[:3], ["16", "16", "16"])
+
+    def test_a_newcomer_has_the_variables_of_the_others(self):
+        report, results = self.trained(60, ["--workers", "1", "--resize", "at step 40: 3"])
+
+        self.assertEqual(len(report["generations"][-1]["members"]), 3)
+        self.assertEqual(len(results), 3)
+        self.assertEqual(len(set(results)), 1, results)
+        self.assertEqual(results[0].split()[:3], ["240", "240", "240"])
+
+    def test_survivors_of_a_death_agree(self):
+        _, results = self.trained(60, ["--workers", "3", "--kill", "worker 0 at step 100"])
+
+        self.assertEqual(len({result.split(" ", 1)[1] for result in results}), 1, results)
+        self.assertEqual(results[0].split()[1:3], ["240", "240"])
+
+    def test_fixed_shards_give_the_same_bits_for_every_history(self):
+        seeded = PLAIN.replace("torch.set_num_threads(1)", "torch.manual_seed(5)")
+        hashes = {
+            self.trained(20, flags, seeded, RUBATO_DETERMINISTIC="1")[0]["parameter_hash"]
+            for flags in (["--workers", "1"], ["--workers", "4"],
+                          ["--workers", "2", "--resize", "at step 9: 3; at step 50: 1"])
+        }
+        self.assertEqual(len(hashes), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
