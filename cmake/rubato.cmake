@@ -174,16 +174,19 @@ function(rubato_programs)
 endfunction()
 
 # rubato_scenarios(LINK <target>...): the tests that cross folders. They find the command-line
-# program in the environment variable RUBATO_BINARY.
+# program in the environment variable RUBATO_BINARY, and training programs in RUBATO_PROGRAMS.
 function(rubato_scenarios)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "LINK")
   file(GLOB tests CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*_test.cc")
   if(tests AND RUBATO_TESTS)
     rubato_test(scenario_test scenario SOURCES ${tests} LINK ${arg_LINK})
     if(TARGET rubato)
-      add_dependencies(scenario_test rubato)
-      set_tests_properties(scenario_test PROPERTIES ENVIRONMENT
-                                                    "RUBATO_BINARY=$<TARGET_FILE:rubato>")
+      add_dependencies(scenario_test rubato counting_trainer)
+      set_tests_properties(
+        scenario_test
+        PROPERTIES
+          ENVIRONMENT
+          "RUBATO_BINARY=$<TARGET_FILE:rubato>;RUBATO_PROGRAMS=$<TARGET_FILE_DIR:counting_trainer>")
     endif()
   endif()
 endfunction()

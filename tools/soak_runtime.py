@@ -89,7 +89,7 @@ class Job:
         at, resizes = 0, []
         while True:
             at += self.rng.choice([1, 1, 2, 5, 40, 80])
-            if at >= self.steps * 9 // 10:
+            if at >= self.steps:
                 return resizes
             resizes.append((at, self.rng.randint(1, 7)))
 

@@ -139,14 +139,14 @@ void print_notes(LocalLauncher& launcher) {
 
 volatile std::sig_atomic_t interrupted = 0;
 
+// From now on an interrupt ends the job in good order.
 void catch_interrupts() {
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::signal(SIGTERM, [](int) { interrupted = 1; });
 }
 
-// Turns the loop until the job is over; an interrupt ends it in good order.
+// Turns the loop until the job is over.
 void conduct(Conductor& conductor, LocalLauncher& launcher) {
-  catch_interrupts();
   while (conductor.turn(std::chrono::seconds(1))) {
     print_notes(launcher);
     if (interrupted != 0) {
@@ -209,6 +209,7 @@ int train(const TrainFlags& flags) {
   if (!script) {
     return fail(script.error());
   }
+  catch_interrupts();
   const auto directory = JobDirectory::open(flags.directory);
   if (!directory) {
     return fail(directory.error());
@@ -242,7 +243,8 @@ int train(const TrainFlags& flags) {
   auto conductor = Conductor::open(
       std::move(options), **launcher,
       {.on_step = [&](std::uint64_t step) { script->on_step(step, *conducted); },
-       .on_profile = [&](const ShapeRecord& recent) { take_in(recent, measurement, *conducted); }});
+       .on_profile = [&](const ShapeRecord& recent) { take_in(recent, measurement, *conducted); },
+       .on_leader = [&](WorkerId worker) { (*launcher)->echo(worker); }});
   if (!conductor) {
     return fail(conductor.error());
   }
@@ -278,7 +280,7 @@ void add_train_verb(CLI::App& app, int& code) {
       ->check(CLI::PositiveNumber);
   verb->add_flag("--cold", flags->starts_cold, "Start every worker from nothing");
   verb->add_flag("--all-output", flags->shows_all,
-                 "Show what all workers print, not only the first");
+                 "Show what all workers print, not only the one with rank 0");
   verb->add_flag(
       "--torchrun", flags->is_foreign,
       "For programs that use torch.distributed themselves: torchrun's environment, and a "

@@ -164,50 +164,53 @@ void Conductor::publish(const PublishGeneration& generation, const std::string& 
                        .ordered = std::chrono::duration_cast<Duration>(
                            (generation.is_forced ? Clock::now() : ordered_) - began_),
                        .published = now()});
-  wire::FromConductor message;
-  wire::Generation& body = *message.mutable_generation();
-  body.set_number(generation.number);
-  body.set_is_forced(generation.is_forced);
-  for (const WorkerId member : generation.members) {
-    wire::Member& added = *body.add_members();
-    added.set_worker(member.value);
-    added.set_host(seats_.at(member).host);
-  }
   ResumePoint resume;
   if (!generation.has_state) {
     resume = snapshots_.newest().value_or(ResumePoint{});
   }
-  body.set_resume_bytes(resume.bytes);
-  body.set_resume_step(resume.step);
   std::map<std::string, Descriptor> meetings;
   for (auto& [id, seat] : seats_) {
-    if (!seat.channel || seat.is_told_to_exit) {
-      continue;
+    if (seat.channel && !seat.is_told_to_exit) {
+      Descriptor& meeting = meetings[seat.host];
+      if (!meeting.is_open()) {
+        meeting = meeting_memory();
+      }
+      tell(id, generation, resume, meeting.get());
     }
-    const bool is_member = std::ranges::count(generation.members, id) > 0;
-    Descriptor& meeting = meetings[seat.host];
-    if (!meeting.is_open()) {
-      meeting = meeting_memory();
-    }
-    std::vector<int> lent{meeting.get()};
-    body.clear_new_arenas();
-    std::set<WorkerId> met;
-    for (const WorkerId member : generation.members) {
-      const Seat& peer = seats_.at(member);
-      if (is_member && member != id && peer.host == seat.host) {
-        met.insert(member);
-        if (!seat.met.contains(member)) {
-          body.add_new_arenas(member.value);
-          lent.push_back(peer.arena.get());
-        }
+  }
+}
+
+// Tells one worker of a generation, with the memory of peers on its host that it has not met.
+void Conductor::tell(WorkerId worker, const PublishGeneration& generation,
+                     const ResumePoint& resume, int meeting) {
+  Seat& seat = seats_.at(worker);
+  wire::FromConductor message;
+  wire::Generation& body = *message.mutable_generation();
+  body.set_number(generation.number);
+  body.set_is_forced(generation.is_forced);
+  body.set_resume_bytes(resume.bytes);
+  body.set_resume_step(resume.step);
+  const bool is_member = std::ranges::count(generation.members, worker) > 0;
+  std::vector<int> lent{meeting};
+  std::set<WorkerId> met;
+  for (const WorkerId member : generation.members) {
+    const Seat& peer = seats_.at(member);
+    wire::Member& added = *body.add_members();
+    added.set_worker(member.value);
+    added.set_host(peer.host);
+    if (is_member && member != worker && peer.host == seat.host) {
+      met.insert(member);
+      if (!seat.met.contains(member)) {
+        body.add_new_arenas(member.value);
+        lent.push_back(peer.arena.get());
       }
     }
-    seat.met = std::move(met);
-    if (resume.bytes > 0) {
-      lent.push_back(resume.memory);
-    }
-    send(seat, message, lent);
   }
+  seat.met = std::move(met);
+  if (resume.bytes > 0) {
+    lent.push_back(resume.memory);
+  }
+  send(seat, message, lent);
 }
 
 bool Conductor::turn(Duration wait) {
@@ -259,9 +262,11 @@ void Conductor::find_hung() {
   const bool was_asleep = moment - last_turn_ > options_.patience / 2;
   last_turn_ = moment;
   for (auto& [id, seat] : seats_) {
+    // Without a line it can be told of no generation, and the others would wait for it.
+    const Duration patience = seat.is_cut_off ? options_.heartbeat : options_.patience;
     if (was_asleep) {
       seat.heard = moment;  // It is we who were not listening.
-    } else if (seat.channel && moment - seat.heard > options_.patience) {
+    } else if ((seat.channel || seat.is_cut_off) && moment - seat.heard > patience) {
       seat.heard = moment;
       [[maybe_unused]] const Status killed = launcher_.signal(id, SIGKILL);
     }

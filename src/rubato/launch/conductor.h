@@ -48,6 +48,7 @@ struct ConductorEvents {
   std::function<void(const wire::Heartbeat& heartbeat)> on_progress{};
   std::function<void(const GenerationRecord& record)> on_generation{};
   std::function<void(const ShapeRecord& recent)> on_profile{};  // Of the steps since the last.
+  std::function<void(WorkerId worker)> on_leader{};  // Rank 0 of a generation that was entered.
 };
 
 /// One job. Used from one thread, which turns its loop.
@@ -78,6 +79,7 @@ class Conductor {
     Descriptor arena{};
     Clock::time_point heard{};
     std::set<WorkerId> met{};  // Whose arenas it has.
+    bool is_cut_off = false;   // It has closed its line, or lost it.
     bool is_finished = false;
     bool is_told_to_exit = false;
     Clock::time_point told{};
@@ -92,6 +94,8 @@ class Conductor {
   void start(WorkerId worker);
   void end(WorkerId worker, const std::string& reason);
   void publish(const PublishGeneration& generation, const std::string& cause);
+  void tell(WorkerId worker, const PublishGeneration& generation, const ResumePoint& resume,
+            int meeting);
   void send(Seat& seat, const wire::FromConductor& message, const std::vector<int>& lent = {});
   void take_connections();
   void hear_strangers();
@@ -132,6 +136,7 @@ class Conductor {
   std::vector<UnixChannel> strangers_;  // Connected, not introduced yet.
   std::map<std::string, std::string> table_;
   std::map<std::string, std::set<WorkerId>> table_waits_;
+  std::uint64_t entered_generation_ = 0;
   std::uint64_t known_step_ = 0;    // Committed, as far as we know.
   std::uint64_t highest_step_ = 0;  // The same, with those that were lost again.
   std::uint64_t highest_epoch_ = 0;

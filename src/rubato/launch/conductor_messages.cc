@@ -91,10 +91,9 @@ void Conductor::hear(WorkerId worker) {
   auto frames = found->second.channel->receive();
   if (!frames) {
     found->second.channel.reset();
-    // Without a line it can be told of no generation. Most likely it has ended anyway.
-    if (!found->second.is_finished && !found->second.is_told_to_exit) {
-      [[maybe_unused]] const Status killed = launcher_.signal(worker, SIGKILL);
-    }
+    // Most likely it has ended, and the launcher will tell why.
+    found->second.is_cut_off = !found->second.is_finished && !found->second.is_told_to_exit;
+    found->second.heard = Clock::now();
     return;
   }
   found->second.heard = Clock::now();
@@ -255,11 +254,16 @@ void Conductor::on_entered(WorkerId worker, const wire::Entered& entered) {
   if (GenerationRecord* record = record_of(entered.generation())) {
     record->pause = std::max(record->pause, Duration{entered.pause_us()});
     record->received_bytes = std::max(record->received_bytes, entered.received_bytes());
-    // Later members may be heard of only after the first step that they took part in.
-    if (record->entered == Duration{}) {
-      record->step = entered.step();
+    record->step = entered.step();
+    // Only the first word of a generation tells: other members may be heard of after the steps, and
+    // even after the generations, that came next.
+    if (entered.generation() > entered_generation_) {
+      entered_generation_ = entered.generation();
       record->lost_steps = known_step_ > entered.step() ? known_step_ - entered.step() : 0;
       known_step_ = entered.step();
+      if (events_.on_leader) {
+        events_.on_leader(record->members.front());
+      }
     }
     record->entered = now();
     note_step(entered.step());

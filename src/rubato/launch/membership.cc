@@ -116,8 +116,8 @@ MembershipCommands Membership::decide(bool is_hurried) {
   std::vector<WorkerId> wanted = holders();
   // The latest generation may be training although we have not heard so. One of its members must be
   // in the next, or there would be two groups that know nothing of each other.
-  std::ranges::stable_partition(
-      wanted, [&](WorkerId id) { return std::ranges::count(latest_.members, id) > 0; });
+  std::stable_partition(wanted.begin(), wanted.end(),
+                        [&](WorkerId id) { return std::ranges::count(latest_.members, id) > 0; });
   const auto target = static_cast<std::size_t>(target_);
   if (wanted.size() > target) {
     wanted.resize(target);

@@ -75,7 +75,7 @@ Status ConductorLink::await_welcome() {
         welcome_ = message.welcome();
         is_welcome = true;
       } else {
-        handle(std::move(message), std::move(frame.descriptors));
+        handle(message, std::move(frame.descriptors));
       }
     }
   }
@@ -122,12 +122,13 @@ bool ConductorLink::receive() {
     if (!message.ParseFromString(frame.bytes)) {
       return false;
     }
-    handle(std::move(message), std::move(frame.descriptors));
+    handle(message, std::move(frame.descriptors));
   }
   return true;
 }
 
-void ConductorLink::handle(wire::FromConductor message, std::vector<Descriptor> descriptors) {
+void ConductorLink::handle(const wire::FromConductor& message,
+                           std::vector<Descriptor> descriptors) {
   if (message.has_generation()) {
     post(message.generation(), std::move(descriptors));
   } else if (message.has_exit()) {

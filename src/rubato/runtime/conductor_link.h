@@ -58,7 +58,7 @@ class ConductorLink final : public Rendezvous {
   [[nodiscard]] Status await_welcome();
   void run(const std::stop_token& stop);
   [[nodiscard]] bool receive();
-  void handle(wire::FromConductor message, std::vector<Descriptor> descriptors);
+  void handle(const wire::FromConductor& message, std::vector<Descriptor> descriptors);
   void post(const wire::Generation& generation, std::vector<Descriptor> descriptors);
   void beat();
   void drop();

@@ -9,16 +9,14 @@
 
 namespace rubato {
 
-/// Places in a rank's note.
-enum WorkerNote : std::size_t {
-  kVote,              // In a step: the generation it could switch to.
-  kHasState = kVote,  // On entering: 1 if it has trained.
-  kStep,
-  kLoss,     // Of its samples, summed.
-  kBatch,    // What rank 0 proposes for the steps to come; 0: no change.
-  kSeconds,  // That it computed.
-  kHash,     // Of its parameters, if they are compared now.
-};
+// Places in a rank's note.
+constexpr std::size_t kVote = 0;      // In a step: the generation it could switch to.
+constexpr std::size_t kHasState = 0;  // On entering: 1 if it has trained.
+constexpr std::size_t kStep = 1;
+constexpr std::size_t kLoss = 2;     // Of its samples, summed.
+constexpr std::size_t kBatch = 3;    // What rank 0 proposes for the steps to come; 0: no change.
+constexpr std::size_t kSeconds = 4;  // That it computed.
+constexpr std::size_t kHash = 5;     // Of its parameters, if they are compared now.
 
 /// Who gives.
 struct Handover {

@@ -15,7 +15,10 @@ namespace rubato {
 namespace {
 
 // The sections of a worker's snapshot.
-enum Section : std::size_t { kParameters, kBatchSize, kRest, kSections };
+constexpr std::size_t kParameters = 0;
+constexpr std::size_t kBatchSize = 1;
+constexpr std::size_t kRest = 2;
+constexpr std::size_t kSections = 3;
 
 // Maps memory, for reading alone or also for writing.
 Result<std::byte*> map(int memory, std::size_t bytes, int protection) {

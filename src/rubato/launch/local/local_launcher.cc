@@ -80,6 +80,11 @@ void LocalLauncher::note(std::string text) {
 
 std::vector<std::string> LocalLauncher::notes() { return std::exchange(notes_, {}); }
 
+void LocalLauncher::echo(WorkerId worker) {
+  drain_logs();  // What the one before has said is still shown.
+  options_.echoed = worker;
+}
+
 LineEcho* LocalLauncher::echo_of(WorkerId worker) {
   const bool is_shown = options_.echo == EchoChoice::All ||
                         (options_.echo == EchoChoice::One && options_.echoed == worker);
@@ -125,7 +130,9 @@ bool LocalLauncher::start_warm(Worker& worker) {
   }
   auto verdict = warm_start(start.argv, *program, is_native_program(*program), start.environment);
   if (std::holds_alternative<ColdStart>(verdict)) {
-    note(fmt::format("workers start cold: {}", std::get<ColdStart>(verdict).why));
+    if (const std::string& why = std::get<ColdStart>(verdict).why; !why.empty()) {
+      note(fmt::format("workers start cold: {}", why));
+    }
     return false;
   }
   auto& warm = std::get<WarmStart>(verdict);

@@ -49,6 +49,8 @@ class LocalLauncher final : public Launcher {
   [[nodiscard]] Status signal(WorkerId worker, int signal) override;
   [[nodiscard]] std::vector<WorkerEnd> ended() override;
 
+  /// With One: whose lines are shown from now on.
+  void echo(WorkerId worker);
   /// Things that did not go as they should but stop nobody, each said once; since the last call.
   [[nodiscard]] std::vector<std::string> notes();
   /// The process of a worker; nothing while it waits for its start.

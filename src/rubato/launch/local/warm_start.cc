@@ -46,7 +46,7 @@ std::variant<WarmStart, ColdStart> warm_start(const std::vector<std::string>& ar
                                               const std::string& interpreter, bool is_native,
                                               const Environment& environment) {
   if (argv.empty() || !is_python(argv.front())) {
-    return ColdStart{"it is not a Python script"};
+    return ColdStart{};
   }
   if (!is_native) {
     return ColdStart{

@@ -26,9 +26,9 @@ struct WarmStart {
   std::size_t script = 0;  // Its place in the command.
 };
 
-/// A command that must start from nothing, and why.
+/// A command that must start from nothing.
 struct ColdStart {
-  std::string why{};
+  std::string why{};  // Empty: it is no Python at all, so nobody would expect anything else.
 };
 
 /// `python3 [-u] script.py ...`, where `interpreter` is the program that the first word means, and
