@@ -3,16 +3,18 @@
 # JOBS=4 make build          number of parallel compilations (default: all cores)
 # SOAK_SECONDS=600 make soak time per fuzz target (default 60)
 # SOAK_ROUNDS=20 make soak   seeds per sanitizer (default 3)
+# BENCH_ROUNDS=7 make bench-runtime   measurements of which medians are taken (default 7)
 # LINT_TESTS=1 make lint     clang-tidy also reads the tests
 
 JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help deps configure build demo test unit bench experiments docs soak format lint clean
+.PHONY: help deps configure build demo test unit bench bench-runtime experiments docs soak format \
+        lint clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 deps: ## Install the Debian packages that are missing
 	@tools/deps.sh
@@ -37,6 +39,11 @@ bench: configure ## Measure the engine; numbers go to build/bench/engine.json
 	@mkdir -p build/bench
 	build/engine_bench --benchmark_out=build/bench/engine.json --benchmark_out_format=json
 	@python3 -B tools/bench_growth.py build/bench/engine.json
+
+bench-runtime: configure ## Compare the runtime with torchrun, DDP, gloo and OpenMPI
+	@cmake --build --preset release -j $(JOBS) --target rubato rubato_python allreduce_bench
+	@$$(sed -n 's/^RUBATO_PYTHON:FILEPATH=//p' build/CMakeCache.txt) -B bench/runtime/run.py \
+	  build/bench/runtime.json
 
 experiments: build ## Reproduce published figures beside the published values
 	experiments/elasticflow/run.sh

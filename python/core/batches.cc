@@ -32,6 +32,13 @@ std::vector<std::uint64_t> samples_between(const SampleOrder& order, std::uint64
   return samples;
 }
 
+/// The same as 64-bit integers in memory, which a tensor can be made of without reading a list.
+py::bytearray packed_samples_between(const SampleOrder& order, std::uint64_t epoch,
+                                     std::uint64_t begin, std::uint64_t end) {
+  const std::vector<std::uint64_t> samples = samples_between(order, epoch, begin, end);
+  return {reinterpret_cast<const char*>(samples.data()), samples.size() * sizeof(std::uint64_t)};
+}
+
 RateRule rate_rule(const std::string& name) {
   const std::map<std::string, RateRule> rules = {{"unchanged", RateRule::Unchanged},
                                                  {"adascale", RateRule::AdaScale},
@@ -93,7 +100,9 @@ void bind_batches(py::module_& module) {
              return SampleOrder{.dataset_size = size, .seed = seed, .is_shuffled = is_shuffled};
            }),
            py::arg("size"), py::arg("seed"), py::arg("is_shuffled"))
-      .def("samples", &samples_between, py::arg("epoch"), py::arg("begin"), py::arg("end"));
+      .def("samples", &samples_between, py::arg("epoch"), py::arg("begin"), py::arg("end"))
+      .def("packed_samples", &packed_samples_between, py::arg("epoch"), py::arg("begin"),
+           py::arg("end"));
 
   py::class_<NoiseScale>(module, "NoiseScale", "How noisy the gradients are.")
       .def(py::init<std::uint64_t>(), py::arg("initial_batch"))

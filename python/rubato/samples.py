@@ -2,6 +2,7 @@
 
 from typing import Any, Callable, Optional, Sequence
 
+import torch
 from torch.utils.data import TensorDataset
 from torch.utils.data._utils.collate import default_collate
 
@@ -27,11 +28,17 @@ class Samples:
 
     def batch(self, epoch: int, begin: int, end: int) -> Any:
         """The samples at positions `begin` to `end` of an epoch, collated."""
+        if self.is_indexed and begin < end:
+            packed = self.order.packed_samples(epoch, begin, end)
+            return self.indexed(torch.frombuffer(packed, dtype=torch.int64))
         return self.collated(self.order.samples(epoch, begin, end))
 
     def collated(self, samples: Sequence[int]) -> Any:
         if self.is_indexed:
-            return [tensor[samples] for tensor in self.dataset.tensors]
+            return self.indexed(torch.tensor(samples))
         if hasattr(self.dataset, "__getitems__"):
             return self.collate_fn(self.dataset.__getitems__(list(samples)))
         return self.collate_fn([self.dataset[sample] for sample in samples])
+
+    def indexed(self, samples: torch.Tensor) -> Any:
+        return [tensor.index_select(0, samples) for tensor in self.dataset.tensors]
