@@ -1,7 +1,7 @@
 // Real workers as threads, and a conductor that says what the test wants it to say.
 #include "rubato/runtime/elastic_worker.h"
 
-#include <cstring>
+#include <atomic>
 #include <future>
 
 #include <gmock/gmock.h>
@@ -37,12 +37,13 @@ struct Trainee {
   std::unique_ptr<ElasticWorker> worker{};
   StepTask last{};
   bool was_redone = false;
+  std::atomic<std::uint64_t> ends_at = ~std::uint64_t{0};
 
   [[nodiscard]] float& samples_used() const {
     return *reinterpret_cast<float*>(worker->arena().parameters().data());  // NOLINT
   }
 
-  // One step, or the first part of one that is broken off. False: it was sent away.
+  // One step, or the first part of one that is broken off. False: it was sent away or is done.
   bool step() {
     const auto task = worker->begin();
     EXPECT_TRUE(task.ok()) << task.error().message;
@@ -50,6 +51,9 @@ struct Trainee {
       return false;
     }
     last = *task;
+    if (task->cursor.step >= ends_at) {
+      return false;
+    }
     std::ranges::fill(worker->arena().slot(0), 1.0F);
     const auto verdict = worker->reduce({});
     EXPECT_TRUE(verdict.ok()) << verdict.error().message;
@@ -238,29 +242,36 @@ TEST_F(ElasticWorkerTest, ANewcomerResumesFromTheSnapshotOfTheLost) {
 }
 
 TEST_F(ElasticWorkerTest, WhoMissedTheLastCommitIsHandedItWhileTheOthersFinish) {
-  join(2);
+  join(3);
   conductor_.publish({.number = 1, .members = {1, 2}});
   steps({1, 2}, 1);
-  conductor_.publish({.number = 2, .members = {1}});
+  conductor_.publish({.number = 2, .members = {1, 3}});
   auto late = std::async(std::launch::async, [&] {
-    const auto task = trainee(2).worker->begin();  // May still take part in generation 1.
-    while (trainee(2).last.generation < 2 && trainee(2).step()) {
-      if (trainee(2).worker->cursor().step == trainee(1).worker->cursor().step) {
-        break;
-      }
-    }
-    return task.ok();
+    trainee(2).train_into(3);  // Parked on the way.
+    return trainee(2).worker->finish();
   });
-  trainee(1).train_into(2);
+  together({1, 3}, [](Trainee& each) { each.train_into(2); });
+  conductor_.hear(2, Kind::kParked);
+  const std::uint64_t last = trainee(1).worker->cursor().step + 2;
+  for (const auto& each : trainees_) {
+    each->ends_at = last;
+  }
+  together({1, 3}, [](Trainee& each) {
+    while (each.step()) {
+    }
+  });
+  // Worker 3 is lost before it could say that it has finished.
   auto finished = std::async(std::launch::async, [&] { return trainee(1).worker->finish(); });
-  conductor_.hear(1, Kind::kFinished);
+
   conductor_.publish({.number = 3, .members = {1, 2}, .is_forced = true});
 
   EXPECT_TRUE(finished.get().ok());
-  wire::FromConductor exit;
-  exit.mutable_exit();
-  conductor_.send(2, exit);
-  EXPECT_TRUE(late.get());
+  EXPECT_TRUE(late.get().ok());
+  const auto first = conductor_.hear(1, Kind::kFinished).finished();
+  const auto second = conductor_.hear(2, Kind::kFinished).finished();
+  EXPECT_EQ(second.step(), last);
+  EXPECT_EQ(second.generation(), 3U);
+  EXPECT_EQ(second.parameter_hash(), first.parameter_hash());
 }
 
 TEST_F(ElasticWorkerTest, IsSentAwayOrLosesItsConductor) {
