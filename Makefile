@@ -4,14 +4,15 @@
 # SOAK_SECONDS=600 make soak time per fuzz target (default 60)
 # SOAK_ROUNDS=20 make soak   seeds per sanitizer (default 3)
 # BENCH_ROUNDS=7 make bench-runtime   measurements of which medians are taken (default 7)
+# SOAK_SECONDS=60 SOAK_SEED=7 make soak-runtime   time in all (default 600) and seed (default: drawn)
 # LINT_TESTS=1 make lint     clang-tidy also reads the tests
 
 JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help deps configure build demo test unit bench bench-runtime experiments docs soak format \
-        lint clean
+.PHONY: help deps configure build demo test unit bench bench-runtime experiments docs soak \
+        soak-runtime format lint clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -61,6 +62,10 @@ docs: configure ## Write the documents that are made from the program
 
 soak: deps ## Fuzz for a minute each, then all tests under sanitizers with many seeds
 	@tools/soak.sh
+
+soak-runtime: configure ## Disturb elastic jobs at random; each must end as if nothing had happened
+	@cmake --build --preset release -j $(JOBS) --target rubato counting_trainer
+	python3 -B tools/soak_runtime.py --seconds $(or $(SOAK_SECONDS),600) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
 
 format: deps ## Format every C++ file
 	@tools/format.sh

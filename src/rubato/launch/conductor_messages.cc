@@ -260,7 +260,7 @@ void Conductor::on_entered(WorkerId worker, const wire::Entered& entered) {
     if (entered.generation() > entered_generation_) {
       entered_generation_ = entered.generation();
       record->lost_steps = known_step_ > entered.step() ? known_step_ - entered.step() : 0;
-      known_step_ = entered.step();
+      known_step_ = std::min(known_step_, entered.step());
       if (events_.on_leader) {
         events_.on_leader(record->members.front());
       }

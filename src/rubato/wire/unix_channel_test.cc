@@ -2,8 +2,10 @@
 
 #include <array>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <thread>
 #include <unistd.h>
 
@@ -112,6 +114,24 @@ TEST(UnixListener, TakesConnectionsAndRemovesItsPath) {
   }
   EXPECT_NE(::access(path.c_str(), F_OK), 0);
   EXPECT_FALSE(UnixChannel::connect(path).ok());
+}
+
+TEST(UnixListener, ListensWhereAKilledOneHasLeftItsSocket) {
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("rubato-left-" + std::to_string(::getpid()));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  {
+    const Descriptor left(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::bind(left.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  }
+
+  const auto listener = UnixListener::open(path);
+
+  ASSERT_TRUE(listener.ok()) << listener.error().message;
+  EXPECT_FALSE(UnixListener::open(path).ok()) << "one that lives keeps its socket";
+  EXPECT_TRUE(UnixChannel::connect(path).ok());
 }
 
 }  // namespace

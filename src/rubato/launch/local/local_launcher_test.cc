@@ -133,6 +133,33 @@ TEST_F(LocalLauncherTest, ShowsAllWorkersWithTheirNumber) {
   EXPECT_THAT(text, testing::AnyOf("[1] a\n[2] b\n", "[2] b\n[1] a\n"));
 }
 
+TEST_F(LocalLauncherTest, ShowsAnotherWorkerFromNowOn) {
+  TestPipe terminal;
+  const std::string go = folder_.at("go");
+  options_.echo = EchoChoice::One;
+  options_.echoed = WorkerId{1};
+  options_.terminal = terminal.write_end.get();
+  ASSERT_TRUE(shell(1, "echo one; read x").ok());
+  ASSERT_TRUE(shell(2, "echo quiet; while ! [ -e " + go + " ]; do :; done; echo two").ok());
+  wait_line(1);
+  wait_line(2);
+
+  launcher().echo(WorkerId{2});
+  folder_.write("go", "");
+  next_end();
+  next_end();
+  launcher_.reset();
+
+  EXPECT_EQ(terminal.read_all(), "one\ntwo\n");
+}
+
+TEST_F(LocalLauncherTest, HasNoRemarkOnAProgramThatIsNoPython) {
+  ASSERT_TRUE(shell(1, "exit 0").ok());
+  next_end();
+
+  EXPECT_EQ(all_notes(), "");
+}
+
 TEST_F(LocalLauncherTest, ShowsOneWorkerAsItIs) {
   TestPipe terminal;
   options_.echo = EchoChoice::One;
