@@ -77,6 +77,7 @@ class Conductor {
     std::optional<UnixChannel> channel{};
     Descriptor arena{};
     Clock::time_point heard{};
+    std::uint64_t epoch = 0;   // It trains in.
     std::set<WorkerId> met{};  // Whose arenas it has.
     bool is_finished = false;
     bool is_told_to_exit = false;
@@ -88,6 +89,7 @@ class Conductor {
             UnixListener listener);
 
   [[nodiscard]] Duration now() const;
+  [[nodiscard]] std::uint64_t epoch() const;
   void carry_out(const MembershipCommands& commands, const std::string& cause);
   void start(WorkerId worker);
   void end(WorkerId worker, const std::string& reason);
@@ -134,9 +136,8 @@ class Conductor {
   std::map<std::string, std::set<WorkerId>> table_waits_;
   std::uint64_t known_step_ = 0;    // Committed, as far as we know.
   std::uint64_t highest_step_ = 0;  // The same, with those that were lost again.
-  std::uint64_t highest_epoch_ = 0;
-  int failures_ = 0;  // Since the last committed step.
-  int kills_ = 0;     // Likewise.
+  int failures_ = 0;                // Since the last committed step.
+  int kills_ = 0;                   // Likewise.
   Clock::time_point finished_;
   bool is_winding_down_ = false;
   JobTimeline timeline_;
