@@ -2,6 +2,7 @@
 
 from typing import Any, Callable, Optional, Sequence
 
+import torch
 from torch.utils.data import TensorDataset
 from torch.utils.data._utils.collate import default_collate
 
@@ -31,7 +32,8 @@ class Samples:
 
     def collated(self, samples: Sequence[int]) -> Any:
         if self.is_indexed:
-            return [tensor[samples] for tensor in self.dataset.tensors]
+            numbers = torch.tensor(samples)
+            return [tensor.index_select(0, numbers) for tensor in self.dataset.tensors]
         if hasattr(self.dataset, "__getitems__"):
             return self.collate_fn(self.dataset.__getitems__(list(samples)))
         return self.collate_fn([self.dataset[sample] for sample in samples])

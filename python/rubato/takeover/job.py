@@ -137,7 +137,8 @@ class Job:
             if self.is_finished_elsewhere:
                 self.end_with_others(iterator)
             if session.epoch < self.loop and self.incoming is None:
-                raise self.refuse(checks.SET_BACK.format(session.epoch, self.loop))
+                # Another worker can be started in our place; the job need not end.
+                raise RuntimeError(checks.SET_BACK.format(session.epoch, self.loop))
         if self.loop < self.joining_epoch():
             return self.skipped(iterator)
         if self.incoming is not None:
