@@ -119,7 +119,13 @@ class FlatModel:
             ]
             for slot in self.slots
         ]
-        self.keep_buffers()
+        begin = self.gradient_floats
+        end = begin + self.buffer_floats
+        self.slot_buffers = [slot[begin:end] for slot in self.slots]
+        self.slot_growths = [slot[end : end + self.int_count] for slot in self.slots]
+        self.slot_presences = [slot[end + self.int_count :] for slot in self.slots]
+        self.buffers_before = self.buffers.clone()
+        self.ints_before = self.ints.clone()
         self.point_at(0)
 
     @staticmethod
@@ -156,26 +162,38 @@ class FlatModel:
 
     def keep_buffers(self) -> None:
         """Remembers the buffers, from which every shard of a step begins."""
-        self.buffers_before = self.buffers.clone()
-        self.ints_before = self.ints.clone()
+        if self.float_holders:
+            self.buffers_before.copy_(self.buffers)
+        if self.int_holders:
+            self.ints_before.copy_(self.ints)
 
     def restore_buffers(self) -> None:
-        if not self.float_holders and not self.int_holders:
-            return
         for holder in (*self.float_holders, *self.int_holders):
             holder.module._buffers[holder.name] = holder.view
-        self.buffers.copy_(self.buffers_before)
-        self.ints.copy_(self.ints_before)
+        self.restore_values()
+
+    def restore_values(self) -> None:
+        """Of buffers that are where they should be."""
+        if self.float_holders:
+            self.buffers.copy_(self.buffers_before)
+        if self.int_holders:
+            self.ints.copy_(self.ints_before)
 
     def gather(self) -> None:
         """Makes the present slot complete, wherever the script has put its gradients."""
-        slot = self.slots[self.slot]
         with torch.no_grad():
-            self.gather_gradients(slot)
-            if self.float_holders or self.int_holders:
-                self.gather_buffers(slot)
+            self.gather_gradients()
+            for holder in (*self.float_holders, *self.int_holders):
+                present = holder.module._buffers[holder.name]
+                if present is not holder.view:  # `self.count = self.count + 1` makes a new tensor.
+                    holder.view.copy_(present)
+                    holder.module._buffers[holder.name] = holder.view
+            if self.float_holders:
+                self.slot_buffers[self.slot].copy_(self.buffers)
+            if self.int_holders:
+                self.slot_growths[self.slot].copy_(self.ints.sub_(self.ints_before))
 
-    def gather_gradients(self, slot: Tensor) -> None:
+    def gather_gradients(self) -> None:
         views = self.gradients[self.slot]
         for index, parameter in enumerate(self.parameters):
             gradient = parameter.grad
@@ -191,34 +209,19 @@ class FlatModel:
             if index not in self.unused:
                 parameter.grad = view
         if self.unused:
-            presence = slot[slot.numel() - len(self.parameters) :]
+            presence = self.slot_presences[self.slot]
             for index in self.unused:
                 presence[index] = float(self.parameters[index].grad is not None)
 
-    def gather_buffers(self, slot: Tensor) -> None:
-        for holder in (*self.float_holders, *self.int_holders):
-            present = holder.module._buffers[holder.name]
-            if present is not holder.view:  # `self.count = self.count + 1` makes a new tensor.
-                holder.view.copy_(present)
-                holder.module._buffers[holder.name] = holder.view
-        begin = self.gradient_floats
-        slot[begin : begin + self.buffer_floats].copy_(self.buffers)
-        begin += self.buffer_floats
-        torch.sub(self.ints, self.ints_before, out=self.ints)
-        slot[begin : begin + self.int_count].copy_(self.ints)
-
     def spread(self) -> None:
         """Takes over what the reduction has left in slot 0; gradients are then ready to apply."""
-        slot = self.slots[0]
         with torch.no_grad():
-            if self.float_holders or self.int_holders:
-                begin = self.gradient_floats
-                self.buffers.copy_(slot[begin : begin + self.buffer_floats])
-                begin += self.buffer_floats
-                growth = slot[begin : begin + self.int_count].round().to(torch.int64)
-                torch.add(self.ints_before, growth, out=self.ints)
+            if self.float_holders:
+                self.buffers.copy_(self.slot_buffers[0])
+            if self.int_holders:
+                self.ints.copy_(self.slot_growths[0].round()).add_(self.ints_before)
             if self.unused:
-                presence = slot[slot.numel() - len(self.parameters) :]
+                presence = self.slot_presences[0]
                 for index in [i for i in self.unused if presence[i] > 0]:
                     del self.unused[index]
         self.point_at(0)

@@ -189,7 +189,7 @@ class Session:
         loss = self.loss_sum / self.sample_sum if self.sample_sum else 0.0
         task, self.task = self.task, None
         # Parameters are compared between workers now and then, and buffers lie among them.
-        self.flat.restore_buffers()
+        self.flat.restore_values()
         try:
             is_whole = self.worker.reduce(loss, self.data_seconds)
         except ValueError as error:

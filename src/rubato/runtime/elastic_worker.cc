@@ -79,8 +79,12 @@ Result<std::unique_ptr<ElasticWorker>> ElasticWorker::join(WorkerSetup setup,
                    .join_remote = self.setup_.join_remote,
                    .cpus = static_cast<int>(std::thread::hardware_concurrency()),
                    .on_failure =
-                       [&self](std::uint64_t generation, const std::string& cause) {
-                         self.say_broken(generation, cause, true);
+                       [&self](std::uint64_t generation, const Error& error) {
+                         if (error.code == ErrorCode::Io) {
+                           self.say_broken(generation, error.message, true);
+                         } else {
+                           self.refuse(error.message);  // The next generation would fail as well.
+                         }
                        }},
       self.inbox_, *self.link_);
   return worker;

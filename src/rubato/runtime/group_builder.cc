@@ -51,7 +51,7 @@ void GroupBuilder::run() {
     if (group) {
       inbox_.built(std::move(*group));
     } else if (!inbox_.has_newer_than(number)) {
-      setup_.on_failure(number, group.error().message);
+      setup_.on_failure(number, group.error());
     }
   }
 }

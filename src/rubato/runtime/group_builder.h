@@ -40,7 +40,7 @@ struct BuilderSetup {
   RemoteJoin join_remote{};        // Empty: all members must be on this host.
   int cpus = 0;
   // Called when a generation cannot be built; the others would wait for this worker in vain.
-  std::function<void(std::uint64_t generation, const std::string& cause)> on_failure{};
+  std::function<void(std::uint64_t generation, const Error& error)> on_failure{};
 };
 
 /// Takes generations out of the inbox and puts groups back, on a thread of its own.
