@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Long tests: libFuzzer on every fuzz target, then all tests under sanitizers with many seeds.
+# Long tests: libFuzzer on every fuzz target, then all tests under sanitizers with many seeds, then
+# elastic jobs that are disturbed at random, under the thread sanitizer.
 # Tests see RUBATO_SOAK=1 and RUBATO_SEED; property tests get the seed through RC_PARAMS.
 set -eu
 cd "$(dirname "$0")/.."
@@ -46,9 +47,11 @@ sanitize() {
 fuzz
 sanitize asan
 # The thread sanitizer of g++ 12 needs its usual address layout; some kernels randomise too much.
+fixed=()
 if setarch -R true 2>/dev/null; then
-  sanitize tsan setarch -R
-else
-  sanitize tsan
+  fixed=(setarch -R)
 fi
+export TSAN_OPTIONS="suppressions=$PWD/tools/tsan.supp ${TSAN_OPTIONS:-}"
+sanitize tsan "${fixed[@]}"
+"${fixed[@]}" python3 -B tools/soak_runtime.py --build build-tsan --seconds "$seconds"
 echo "make soak: all passed"

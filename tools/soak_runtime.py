@@ -24,6 +24,7 @@ import time
 SAMPLES, BATCH, SHARDS = 4000, 32, 8
 STEPS_AN_EPOCH = SAMPLES // BATCH
 JOB_SECONDS_MAX = 90  # A job takes a few seconds; one that takes so long hangs.
+ZOMBIE_SECONDS_MAX = 5
 FREEZE_SECONDS = 6  # The conductor must have killed a frozen worker by then.
 
 
@@ -47,15 +48,16 @@ def processes(conductor_folder):
 
 def zombies_of(pid):
     """Dead children of a process that it has not collected."""
-    count = 0
+    found = set()
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
             except OSError:
                 continue
-            count += fields[0] == "Z" and int(fields[1]) == pid
-    return count
+            if fields[0] == "Z" and int(fields[1]) == pid:
+                found.add(int(entry.name))
+    return found
 
 
 class Job:
@@ -74,6 +76,7 @@ class Job:
         self.massacres = 0
         self.frozen = []  # (when to wake it, process number)
         self.seen = set()
+        self.zombies, self.uncollected, self.next_look = {}, set(), 0.0
         self.command = [
             str(build / "rubato"), "train", "--json",
             "--workers", str(rng.randint(1, 5)),
@@ -136,6 +139,16 @@ class Job:
                 self.send(pid, signal.SIGCONT)
         self.frozen = [entry for entry in self.frozen if entry[0] > now]
 
+    def watch_zombies(self, pid, now):
+        """Looks every half a second for children that died and are never collected."""
+        if now < self.next_look:
+            return
+        self.next_look = now + 0.5
+        dead = zombies_of(pid)
+        self.zombies = {child: self.zombies.get(child, now) for child in dead}
+        self.uncollected |= {child for child, since in self.zombies.items()
+                             if now - since > ZOMBIE_SECONDS_MAX}
+
     def processes(self):
         return processes(self.folder)
 
@@ -149,7 +162,6 @@ class Job:
             process = subprocess.Popen(
                 self.command, stdout=out_file, stderr=error_file, start_new_session=True,
                 env={**os.environ, "TMPDIR": str(self.folder)})
-            zombies = 0
             while process.poll() is None:
                 now = time.monotonic()
                 if now - began > JOB_SECONDS_MAX:
@@ -164,7 +176,7 @@ class Job:
                     self.seen |= set(alive)
                     self.disturb(alive, fresh)
                     next_disturbance = now + self.rng.choice([0.002, 0.03, 0.1, 0.3, 0.8])
-                zombies = max(zombies, zombies_of(process.pid))
+                self.watch_zombies(process.pid, now)
                 time.sleep(0.005)
         self.seconds = time.monotonic() - began
         problems = self.check(process.returncode, out)
@@ -192,6 +204,8 @@ class Job:
         if report["steps"] != self.steps:
             problems.append(f"{report['steps']} steps instead of {self.steps}")
         problems += self.check_lost(report)
+        if self.uncollected:
+            problems.append(f"dead processes were not collected: {sorted(self.uncollected)}")
         if left := self.processes():
             problems.append(f"processes left: {left}")
         if left := [str(path) for path in self.folder.iterdir()]:

@@ -276,7 +276,7 @@ void Conductor::find_hung() {
 
 // The job must not wait for workers that have no part in it any more.
 void Conductor::find_idle(WorkerId worker, Seat& seat, Clock::time_point moment) {
-  const bool is_over = timeline_.outcome == JobOutcome::Finished && !seat.is_finished &&
+  const bool is_over = finished_generation_.has_value() && !seat.is_finished &&
                        moment - finished_ > options_.patience;
   if (is_over && !seat.is_told_to_exit) {
     end(worker, "the job is finished");

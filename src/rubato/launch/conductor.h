@@ -139,10 +139,11 @@ class Conductor {
   std::map<std::string, std::string> table_;
   std::map<std::string, std::set<WorkerId>> table_waits_;
   std::uint64_t entered_generation_ = 0;
-  std::uint64_t known_step_ = 0;    // Committed, as far as we know.
-  std::uint64_t highest_step_ = 0;  // The same, with those that were lost again.
-  int failures_ = 0;                // Since the last committed step.
-  int kills_ = 0;                   // Likewise.
+  std::uint64_t known_step_ = 0;                      // Committed, as far as we know.
+  std::uint64_t highest_step_ = 0;                    // The same, with those that were lost again.
+  int failures_ = 0;                                  // Since the last committed step.
+  int kills_ = 0;                                     // Likewise.
+  std::optional<std::uint64_t> finished_generation_;  // The one that has done the last step.
   Clock::time_point finished_;
   bool is_winding_down_ = false;
   JobTimeline timeline_;

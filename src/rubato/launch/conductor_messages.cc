@@ -294,14 +294,17 @@ void Conductor::on_first_step(const wire::FirstStep& first) {
 
 void Conductor::on_finished(WorkerId worker, const wire::Finished& finished) {
   note_step(finished.step());
-  const bool is_first = timeline_.outcome != JobOutcome::Finished;
-  if (!is_first && timeline_.parameter_hash != finished.parameter_hash()) {
-    timeline_.hashes_agree = false;
+  seats_.at(worker).is_finished = true;
+  if (finished_generation_) {
+    timeline_.hashes_agree =
+        timeline_.hashes_agree && timeline_.parameter_hash == finished.parameter_hash();
+    return;
   }
+  finished_generation_ = finished.generation();
+  finished_ = Clock::now();
   timeline_.outcome = JobOutcome::Finished;
   timeline_.parameter_hash = finished.parameter_hash();
   timeline_.loss = finished.loss();
-  seats_.at(worker).is_finished = true;
   // All members have agreed that this was the last step. Whoever is none has nothing left to do,
   // even if it waits for them in a newer generation.
   const GenerationRecord* const record = record_of(finished.generation());
@@ -310,7 +313,6 @@ void Conductor::on_finished(WorkerId worker, const wire::Finished& finished) {
       end(id, "the job is finished");
     }
   }
-  finished_ = is_first ? Clock::now() : finished_;
   is_winding_down_ = true;
 }
 
@@ -327,8 +329,9 @@ void Conductor::on_ended(const WorkerEnd& ended) {
   timeline_.workers[seat.record].ended = now();
   timeline_.workers[seat.record].cause = cause;
   // What the program does after training is done by the first rank alone.
-  const bool is_leader = worker_at(0) == ended.worker;
-  if (seat.is_finished && is_leader && ended.cause.kind != ExitKind::Finished) {
+  const GenerationRecord* const last = record_of(finished_generation_.value_or(0));
+  const bool is_leader = last != nullptr && last->members.front() == ended.worker;
+  if (is_leader && ended.cause.kind != ExitKind::Finished) {
     timeline_.exit_code = shell_code(ended.cause.status);
     timeline_.outcome = JobOutcome::Failed;
     timeline_.reason = fmt::format("worker {} after training: {}", ended.worker.value, cause);

@@ -324,6 +324,33 @@ TEST_F(ConductorTest, SendsANewcomerAwayWhoWaitsForThoseThatHaveFinished) {
   EXPECT_FALSE(turn());
 }
 
+TEST_F(ConductorTest, FailsIfTheFirstRankFailsAfterTraining) {
+  train_both();
+  finish(1, 1);
+  turn_until([&] { return conductor_->timeline().outcome == JobOutcome::Finished; });
+
+  lose(1, ExitKind::UserError, {.code = 3});
+  finish(2, 1);
+  turn();
+  lose(2, ExitKind::Finished, {});
+
+  EXPECT_EQ(conductor_->timeline().outcome, JobOutcome::Failed);
+  EXPECT_EQ(conductor_->timeline().exit_code, 3);
+  EXPECT_THAT(conductor_->timeline().reason, HasSubstr("worker 1 after training"));
+}
+
+TEST_F(ConductorTest, NoticesWorkersThatEndWithDifferentParameters) {
+  train_both();
+  wire::FromWorker other;
+  other.mutable_finished()->set_generation(1);
+  other.mutable_finished()->set_parameter_hash(99);
+
+  finish(1, 1);
+  say(2, other);
+
+  turn_until([&] { return !conductor_->timeline().hashes_agree; });
+}
+
 TEST_F(ConductorTest, SendsAMemberAwayThatCannotFinish) {
   options_.patience = std::chrono::milliseconds(20);
   options_.heartbeat = std::chrono::milliseconds(1);
