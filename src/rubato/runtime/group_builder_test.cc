@@ -55,9 +55,9 @@ class GroupBuilderTest : public testing::Test {
                          .arena = std::make_shared<Arena>(arena()),
                          .cpus = 2,
                          .on_failure =
-                             [this](std::uint64_t number, const std::string& cause) {
+                             [this](std::uint64_t number, const Error& error) {
                                const std::scoped_lock lock(mutex_);
-                               failure_ = std::to_string(number) + ": " + cause;
+                               failure_ = std::to_string(number) + ": " + error.message;
                                changed_.notify_all();
                              }},
                         inbox_,
