@@ -4,7 +4,8 @@
 #   src/rubato/<folder>/*.proto      messages, compiled into rubato_<folder>
 #   src/rubato/<folder>/torch/*.cc   library rubato_<folder>_torch, if libtorch is there
 #   src/rubato/<folder>/testing/     what tests load; not part of any library
-#   src/rubato/<folder>/*_test.cc    one executable <folder>_test, one ctest, label unit
+#   src/rubato/<folder>/*_test.cc    one executable <folder>_test, one ctest, label unit; also core
+#                                    where the engine depends on the folder or drives it
 #   src/rubato/<folder>/*_fuzz.cc    one executable each, named as the file, label fuzz
 #   src/rubato/<folder>/*_bench.cc   part of engine_bench, with bench/*.cc
 #   tests/*_test.cc                  one executable scenario_test, one ctest, label scenario
@@ -13,6 +14,7 @@
 # Tests run in the repository root.
 
 add_custom_target(unit_tests)
+add_custom_target(core_tests)
 add_custom_target(fuzzers)
 
 set(RUBATO_TEST_TIMEOUT 300)
@@ -55,6 +57,10 @@ function(rubato_library folder)
   if(tests AND RUBATO_TESTS)
     rubato_test(${folder}_test unit SOURCES ${tests} LINK ${library})
     add_dependencies(unit_tests ${folder}_test)
+    if(folder IN_LIST RUBATO_CORE)
+      add_dependencies(core_tests ${folder}_test)
+      set_property(TEST ${folder}_test APPEND PROPERTY LABELS core)
+    endif()
   endif()
   foreach(source IN LISTS fuzzers)
     rubato_fuzzer(${source} ${library})

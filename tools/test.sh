@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# All tests: release build (unit, scenario, check), then the sanitizer build (unit, fuzz corpora).
+# All tests: release build (unit, scenario, torch, check), then the sanitizer build of the core and
+# the fuzz corpora. Sanitizers for the rest are in tools/soak.sh.
 # Later stages run even when an earlier one fails; the last lines say what happened.
 set -u -o pipefail
 cd "$(dirname "$0")/.."
@@ -32,10 +33,10 @@ build() {
 }
 
 if stage build-release "build release" build release; then
-  stage release "test release: unit, scenario, check" ctest --preset release -j "$jobs"
+  stage release "test release: unit, scenario, torch, check" ctest --preset release -j "$jobs"
 fi
-if stage build-asan "build asan" build asan --target unit_tests fuzzers; then
-  stage asan "test asan: unit, fuzz" ctest --preset asan -j "$jobs" -L '^(unit|fuzz)$'
+if stage build-asan "build asan" build asan --target core_tests fuzzers; then
+  stage asan "test asan: core, fuzz" ctest --preset asan -j "$jobs" -L '^(core|fuzz)$'
 fi
 
 echo
