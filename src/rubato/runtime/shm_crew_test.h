@@ -45,8 +45,15 @@ class ShmCrew {
     return {.rank = rank, .meeting = meeting_.get(), .arenas = arenas_, .cpus = 2};
   }
 
+  /// Peers are mapped once more, as workers do it. The thread sanitizer knows memory by its
+  /// address, and the meeting has one for each rank: so must what the meeting guards.
   [[nodiscard]] std::unique_ptr<Communicator> join(int rank) const {
-    return *join_shm_group(group(rank));
+    ShmGroup made = group(rank);
+    for (int other = 0; other < size(); ++other) {
+      auto& arena = made.arenas[static_cast<std::size_t>(other)];
+      arena = other == rank ? arena : std::make_shared<Arena>(*Arena::map(arena->descriptor()));
+    }
+    return *join_shm_group(std::move(made));
   }
 
  private:
