@@ -33,6 +33,7 @@ test: deps ## Run all tests, the sanitizer build and the fuzz corpora
 	@tools/test.sh
 
 unit: build ## Run the unit tests alone
+	@cmake --build --preset release -j $(JOBS) --target unit_tests
 	@ctest --preset release -L unit -j $(JOBS)
 
 bench: configure ## Measure the engine; numbers go to build/bench/engine.json

@@ -4,8 +4,8 @@
 #   src/rubato/<folder>/*.proto      messages, compiled into rubato_<folder>
 #   src/rubato/<folder>/torch/*.cc   library rubato_<folder>_torch, if libtorch is there
 #   src/rubato/<folder>/testing/     what tests load; not part of any library
-#   src/rubato/<folder>/*_test.cc    one executable <folder>_test, one ctest, label unit; also core
-#                                    where the engine depends on the folder or drives it
+#   src/rubato/<folder>/*_test.cc    one executable <folder>_test, one ctest, label unit; those of
+#                                    RUBATO_CORE are built by the target unit_tests, not by all
 #   src/rubato/<folder>/*_fuzz.cc    one executable each, named as the file, label fuzz
 #   src/rubato/<folder>/*_bench.cc   part of engine_bench, with bench/*.cc
 #   tests/*_test.cc                  one executable scenario_test, one ctest, label scenario
@@ -59,6 +59,7 @@ function(rubato_library folder)
     add_dependencies(unit_tests ${folder}_test)
     if(folder IN_LIST RUBATO_CORE)
       add_dependencies(core_tests ${folder}_test)
+      set_target_properties(${folder}_test PROPERTIES EXCLUDE_FROM_ALL ON)
       set_property(TEST ${folder}_test APPEND PROPERTY LABELS core)
     endif()
   endif()

@@ -35,7 +35,7 @@ sanitize() {
   local preset=$1 seed
   shift
   cmake --preset "$preset" --log-level=WARNING >/dev/null
-  cmake --build --preset "$preset" -j "$jobs"
+  cmake --build --preset "$preset" -j "$jobs" --target all unit_tests
   for seed in $(seq 1 "$rounds"); do
     echo "== $preset, seed $seed of $rounds"
     RUBATO_SOAK=1 RUBATO_SEED=$seed RC_PARAMS="seed=$seed max_success=1000" \
