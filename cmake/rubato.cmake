@@ -91,6 +91,33 @@ function(rubato_messages folder)
   target_link_libraries(rubato_${folder} PUBLIC rubato_${folder}_messages)
 endfunction()
 
+# rubato_services(<folder> <user>): the remote calls declared in the messages of a folder, linked to
+# their only user; workers need not load the library behind them.
+function(rubato_services folder user)
+  file(GLOB messages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/rubato/${folder}/*.proto")
+  set(written "${PROJECT_BINARY_DIR}/messages")
+  set(sources)
+  foreach(message IN LISTS messages)
+    file(STRINGS "${message}" declared REGEX "^service ")
+    if(declared)
+      cmake_path(GET message STEM name)
+      set(stem "${written}/rubato/${folder}/${name}.grpc.pb")
+      add_custom_command(
+        OUTPUT "${stem}.cc" "${stem}.h"
+        COMMAND
+          protobuf::protoc --grpc_out=${written}
+          --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin> -I
+          "${PROJECT_SOURCE_DIR}/src" "${message}"
+        DEPENDS "${message}"
+        COMMENT "Compiling the calls of ${folder}/${name}.proto")
+      list(APPEND sources "${stem}.cc")
+    endif()
+  endforeach()
+  add_library(rubato_${folder}_services STATIC ${sources})
+  target_link_libraries(rubato_${folder}_services PUBLIC rubato_${folder}_messages gRPC::grpc++)
+  target_link_libraries(rubato_${user} PUBLIC rubato_${folder}_services)
+endfunction()
+
 # rubato_torch_library(<folder>): the part of a folder that sees libtorch. Its tests are
 # <folder>_torch_test; no header of ours includes libtorch.
 function(rubato_torch_library folder)

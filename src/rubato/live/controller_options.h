@@ -1,0 +1,31 @@
+// What a live platform is set up with; journalled once, so that a restart makes the same again.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "rubato/base/time.h"
+
+namespace rubato {
+
+/// One machine, or one pretended machine, and its slots.
+struct LiveNode {
+  std::string name{};
+  std::string gpu_type{};
+  int slots = 1;
+
+  friend bool operator==(const LiveNode&, const LiveNode&) = default;
+};
+
+struct ControllerOptions {
+  std::string policy = "elasticflow";
+  std::vector<LiveNode> nodes{};  // Down until their agent says hello.
+  Duration slot = std::chrono::seconds(1);
+  Duration resize_pause = std::chrono::milliseconds(500);  // Planned for each change of workers.
+  std::uint64_t seed = 1;
+
+  friend bool operator==(const ControllerOptions&, const ControllerOptions&) = default;
+};
+
+}  // namespace rubato
