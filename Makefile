@@ -71,8 +71,10 @@ soak-runtime: configure ## Disturb elastic jobs at random; each must end as if n
 format: deps ## Format every C++ file
 	@tools/format.sh
 
-lint: configure ## Check format, repository rules and clang-tidy
+lint: deps ## Check format, repository rules and clang-tidy
+	@cmake --preset lint --log-level=WARNING >/dev/null
+	@cmake --build --preset lint -j $(JOBS)
 	@tools/lint.sh
 
 clean: ## Remove all build directories
-	rm -rf build build-asan build-tsan build-fuzz
+	rm -rf build build-asan build-tsan build-fuzz build-lint

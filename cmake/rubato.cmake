@@ -88,6 +88,7 @@ function(rubato_messages folder)
   add_library(rubato_${folder}_messages STATIC ${sources})
   target_include_directories(rubato_${folder}_messages SYSTEM PUBLIC "${written}")
   target_link_libraries(rubato_${folder}_messages PUBLIC protobuf::libprotobuf)
+  set_target_properties(rubato_${folder}_messages PROPERTIES UNITY_BUILD OFF)
   target_link_libraries(rubato_${folder} PUBLIC rubato_${folder}_messages)
 endfunction()
 
@@ -140,6 +141,8 @@ function(rubato_torch_library folder)
   target_link_libraries(
     ${library} PUBLIC rubato::${folder} ${TORCH_LIBRARIES} "${RUBATO_GLOO_LIBRARY}"
                PRIVATE rubato_warnings)
+  # libtorch's headers take most of a minute: two sources for two cores.
+  set_target_properties(${library} PROPERTIES UNITY_BUILD_BATCH_SIZE 3)
   add_library(rubato::${folder}_torch ALIAS ${library})
   if(tests AND RUBATO_TESTS)
     rubato_test(${folder}_torch_test torch SOURCES ${tests} LINK ${library})

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Format, repository rules, clang-tidy. Needs a configured build/ (make lint sees to it).
+# Format, repository rules, clang-tidy. Needs a configured build-lint/ (make lint sees to it).
 set -u
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
@@ -17,12 +17,12 @@ if [ -n "${LINT_TESTS:-}" ]; then
   files='/(src/rubato|tests)/.*\.cc$'
 fi
 # Warnings of the compiler are g++'s affair; clang-tidy only runs its own checks.
-run-clang-tidy -quiet -p build -j "$jobs" -extra-arg=-Wno-unknown-warning-option \
-  -extra-arg=-Wno-error "$files" >build/clang-tidy.log 2>&1 || failed=1
-sed 's/\x1b\[[0-9;]*m//g' build/clang-tidy.log | grep -E '(warning|error): ' | sort -u
+run-clang-tidy -quiet -p build-lint -j "$jobs" -extra-arg=-Wno-unknown-warning-option \
+  -extra-arg=-Wno-error "$files" >build-lint/clang-tidy.log 2>&1 || failed=1
+sed 's/\x1b\[[0-9;]*m//g' build-lint/clang-tidy.log | grep -E '(warning|error): ' | sort -u
 
 if [ "$failed" -ne 0 ]; then
-  echo "make lint: FAILED (clang-tidy's full output is in build/clang-tidy.log)"
+  echo "make lint: FAILED (clang-tidy's full output is in build-lint/clang-tidy.log)"
   exit 1
 fi
 echo "make lint: clean"

@@ -18,6 +18,7 @@
 #include "rubato/cli/exit_code.h"
 #include "rubato/cli/train_report.h"
 #include "rubato/cli/train_script.h"
+#include "rubato/cli/verb_failure.h"
 #include "rubato/launch/conductor.h"
 #include "rubato/launch/local/local_launcher.h"
 #include "rubato/launch/restarted_job.h"
@@ -93,7 +94,7 @@ class JobDirectory {
   bool is_ours_ = false;
 };
 
-std::string text_of(const std::string& path) {
+std::string text_if_readable(const std::string& path) {
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
@@ -117,18 +118,13 @@ Environment worker_environment(std::vector<std::string>& remarks) {
   Environment environment = inherited_environment();
   const std::vector<std::string> lines = assignments(environment);
   const std::vector<std::string_view> views(lines.begin(), lines.end());
-  const BlasSettings settings = blas_settings(text_of("/proc/cpuinfo"), views);
+  const BlasSettings settings = blas_settings(text_if_readable("/proc/cpuinfo"), views);
   for (const WorkerVariable& variable : settings.variables) {
     environment[variable.name] = variable.value;
   }
   remarks = settings.remarks;
   take_over_python(environment);
   return environment;
-}
-
-int fail(const Error& error) {
-  fmt::print(stderr, "rubato train: {}\n", error.message);
-  return exit_code(error.code);
 }
 
 void print_notes(LocalLauncher& launcher) {
@@ -207,12 +203,12 @@ int train_foreign(const TrainFlags& flags, TrainScript& script, LocalLauncher& l
 int train(const TrainFlags& flags) {
   auto script = TrainScript::parse(flags.script, flags.is_foreign ? "second" : "step");
   if (!script) {
-    return fail(script.error());
+    return fail_verb("train", script.error());
   }
   catch_interrupts();
   const auto directory = JobDirectory::open(flags.directory);
   if (!directory) {
-    return fail(directory.error());
+    return fail_verb("train", directory.error());
   }
   auto launcher =
       LocalLauncher::open({.log_folder = directory->path(),
@@ -221,7 +217,7 @@ int train(const TrainFlags& flags) {
                            .terminal = flags.prints_json ? STDERR_FILENO : STDOUT_FILENO,
                            .starts_warm = !flags.starts_cold});
   if (!launcher) {
-    return fail(launcher.error());
+    return fail_verb("train", launcher.error());
   }
   std::vector<std::string> remarks;
   if (flags.is_foreign) {
@@ -246,7 +242,7 @@ int train(const TrainFlags& flags) {
        .on_profile = [&](const ShapeRecord& recent) { take_in(recent, measurement, *conducted); },
        .on_leader = [&](WorkerId worker) { (*launcher)->echo(worker); }});
   if (!conductor) {
-    return fail(conductor.error());
+    return fail_verb("train", conductor.error());
   }
   conducted = conductor->get();
   conduct(**conductor, **launcher);

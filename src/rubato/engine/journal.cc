@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <concepts>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -35,9 +34,6 @@ std::vector<std::string_view> reason_words() {
   }
   return words;
 }
-
-template <typename Given, typename Wanted>
-concept Is = std::same_as<std::remove_const_t<Given>, Wanted>;
 
 // The fields of each struct, once for writing (const) and reading.
 
@@ -171,7 +167,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kEvents = {
 constexpr std::array<std::string_view, std::variant_size_v<Command>> kCommands = {
     "answer", "run", "rebatch", "suspend", "stall", "wake", "alarm"};
 
-std::string line_of(std::string_view words, const auto& entry) {
+std::string entry_line(std::string_view words, const auto& entry) {
   LineWriter line(words);
   std::visit([&](const auto& each) { fields(line, each); }, entry);
   return std::move(line).text() + "\n";
@@ -206,12 +202,12 @@ std::string header_line(const JournalHeader& header) {
 }
 
 std::string event_line(Instant at, const Event& event) {
-  return line_of(
+  return entry_line(
       fmt::format("event {} {}", at.time_since_epoch().count(), kEvents.at(event.index())), event);
 }
 
 std::string command_line(const Command& command) {
-  return line_of(fmt::format("command {}", kCommands.at(command.index())), command);
+  return entry_line(fmt::format("command {}", kCommands.at(command.index())), command);
 }
 
 // Goes to the next whole line; false at the end.

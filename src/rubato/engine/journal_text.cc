@@ -68,14 +68,6 @@ std::optional<double> any_double(std::string_view text) {
   return parse_double(text);
 }
 
-// The text up to the separator; `text` is left with what follows it.
-std::string_view take_until(std::string_view& text, char separator) {
-  const std::size_t end = std::min(text.find(separator), text.size());
-  const std::string_view part = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return part;
-}
-
 // The items between commas, each read by `parse`; nothing if one cannot be read.
 template <typename Item, typename Parse>
 std::optional<std::vector<Item>> list(std::string_view text, Parse parse) {

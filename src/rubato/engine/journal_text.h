@@ -5,10 +5,12 @@
 // back as the same bits, and strings have all but plain characters written as %XX.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,10 @@
 #include "rubato/core/value.h"
 
 namespace rubato {
+
+/// A struct, for writing as const, for reading not: what describes a struct's fields takes both.
+template <typename Given, typename Wanted>
+concept Is = std::same_as<std::remove_const_t<Given>, Wanted>;
 
 /// The words for the values of an enum, in their order.
 using EnumWords = std::span<const std::string_view>;

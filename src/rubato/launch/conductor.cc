@@ -15,9 +15,6 @@
 namespace rubato {
 namespace {
 
-constexpr int kExitBadInput = 65;
-constexpr int kExitFailed = 1;
-
 Descriptor meeting_memory() {
   Descriptor memory(::memfd_create("rubato-meeting", MFD_CLOEXEC));
   RUBATO_CHECK(memory.is_open() && ::ftruncate(memory.get(), kMeetingBytes) == 0);
@@ -124,7 +121,7 @@ void Conductor::start(WorkerId worker) {
                                           .directory = options_.working_directory});
   if (!started) {
     seats_.erase(worker);
-    fail(JobOutcome::Failed, kExitBadInput, started.error().message);
+    fail(JobOutcome::Failed, kJobExitBadInput, started.error().message);
   }
 }
 
@@ -296,7 +293,9 @@ void Conductor::fail(JobOutcome outcome, int exit_code, std::string reason) {
   wind_down();
 }
 
-void Conductor::stop(const std::string& reason) { fail(JobOutcome::Failed, kExitFailed, reason); }
+void Conductor::stop(const std::string& reason) {
+  fail(JobOutcome::Failed, kJobExitFailed, reason);
+}
 
 void Conductor::wind_down() {
   is_winding_down_ = true;

@@ -10,8 +10,6 @@
 namespace rubato {
 namespace {
 
-constexpr int kExitBadInput = 65;
-
 // Somebody ended it from outside, maybe with all others: that says nothing against the program.
 bool is_kill(const ExitCause& cause) {
   return cause.kind == ExitKind::Signal &&
@@ -148,7 +146,7 @@ void Conductor::handle(WorkerId worker, const wire::FromWorker& message,
       on_finished(worker, message.finished());
       break;
     case wire::FromWorker::kRefused:
-      fail(JobOutcome::Refused, kExitBadInput, message.refused().reason());
+      fail(JobOutcome::Refused, kJobExitBadInput, message.refused().reason());
       break;
     case wire::FromWorker::kProfile:
       add_profile(message.profile());
@@ -352,7 +350,7 @@ void Conductor::on_ended(const WorkerEnd& ended) {
     if (failures_ >= options_.failures_max || kills_ >= options_.kills_max ||
         (ended.cause.kind == ExitKind::Finished && never_spoke)) {
       const bool is_plain = ended.cause.kind == ExitKind::Finished;
-      fail(JobOutcome::Failed, is_plain ? kExitBadInput : shell_code(ended.cause.status),
+      fail(JobOutcome::Failed, is_plain ? kJobExitBadInput : shell_code(ended.cause.status),
            is_plain ? "the program ended without training a step under Rubato" : cause);
       return;
     }

@@ -15,9 +15,6 @@
 namespace rubato {
 namespace {
 
-constexpr int kExitBadInput = 65;
-constexpr int kExitFailed = 1;
-
 // A port that nobody listens on now, for the workers to meet at.
 int free_port() {
   const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -69,7 +66,7 @@ void RestartedJob::start_all(const std::string& cause) {
                          .environment = overridden(options_.environment, torchrun),
                          .directory = options_.working_directory});
     if (!started) {
-      finish(JobOutcome::Failed, kExitBadInput, started.error().message);
+      finish(JobOutcome::Failed, kJobExitBadInput, started.error().message);
       return;
     }
     ranks_[worker] = rank;
@@ -108,7 +105,7 @@ Status RestartedJob::signal(int rank, int signal) {
 }
 
 void RestartedJob::stop(const std::string& reason) {
-  finish(JobOutcome::Failed, kExitFailed, reason);
+  finish(JobOutcome::Failed, kJobExitFailed, reason);
 }
 
 bool RestartedJob::turn(Duration wait) {

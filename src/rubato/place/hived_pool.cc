@@ -6,11 +6,10 @@
 #include <utility>
 
 #include "rubato/base/check.h"
+#include "rubato/place/position.h"
 
 namespace rubato {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // Adds a GPU to rising ranges.
 void append(GpuRanges& ranges, int gpu) {
