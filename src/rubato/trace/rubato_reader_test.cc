@@ -10,12 +10,12 @@ namespace {
 
 using testing::ElementsAre;
 
-const std::string kHeader = "{\"format\":\"rubato-trace/2\"}\n";
+const std::string kRubatoHeader = "{\"format\":\"rubato-trace/2\"}\n";
 
-TraceText read(const std::string& jobs) { return read_text("rubato", kHeader + jobs); }
+TraceText read_rubato(const std::string& jobs) { return read_text("rubato", kRubatoHeader + jobs); }
 
 TEST(RubatoReader, OnlyTheArrivalIsRequired) {
-  const TraceText trace = read("{\"arrival\":1.5}\n\n{\"arrival\":2,\"deadline\":9}\n");
+  const TraceText trace = read_rubato("{\"arrival\":1.5}\n\n{\"arrival\":2,\"deadline\":9}\n");
 
   ASSERT_TRUE(trace.status.ok());
   ASSERT_EQ(trace.jobs.size(), 2U);
@@ -28,13 +28,13 @@ TEST(RubatoReader, OnlyTheArrivalIsRequired) {
 }
 
 TEST(RubatoReader, ReadsEveryField) {
-  const TraceText trace =
-      read(R"({"id":7,"name":"n","tenant":"t","class":"soft","arrival":1,"deadline":5,"work":2.5,)"
-           R"("model":"m","batch":8,"requested":4,"duration":3,)"
-           R"("workers":{"min":2,"max":8,"listed":[2,4,8]},"gpu_type":"A100","region":"west",)"
-           R"("data_gb":12.5,"weight":0.5,)"
-           R"("value":{"kind":"steps","amount":3,"decay":0.5,"knee":7,)"
-           R"("steps":[{"within":1,"amount":9},{"within":2,"amount":3}]}})");
+  const TraceText trace = read_rubato(
+      R"({"id":7,"name":"n","tenant":"t","class":"soft","arrival":1,"deadline":5,"work":2.5,)"
+      R"("model":"m","batch":8,"requested":4,"duration":3,)"
+      R"("workers":{"min":2,"max":8,"listed":[2,4,8]},"gpu_type":"A100","region":"west",)"
+      R"("data_gb":12.5,"weight":0.5,)"
+      R"("value":{"kind":"steps","amount":3,"decay":0.5,"knee":7,)"
+      R"("steps":[{"within":1,"amount":9},{"within":2,"amount":3}]}})");
 
   ASSERT_TRUE(trace.status.ok());
   const Job& job = trace.jobs.at(0);
@@ -53,7 +53,7 @@ TEST(RubatoReader, ReadsEveryField) {
 
 TEST(RubatoReader, RefusesUnknownFieldsWithTheNearestSpelling) {
   const TraceText trace =
-      read("{\"arrival\":1,\"dedline\":5}\n{\"arrival\":1,\"workers\":{\"mim\":1}}\n");
+      read_rubato("{\"arrival\":1,\"dedline\":5}\n{\"arrival\":1,\"workers\":{\"mim\":1}}\n");
 
   EXPECT_FALSE(trace.status.ok());
   EXPECT_TRUE(trace.jobs.empty());
@@ -63,7 +63,7 @@ TEST(RubatoReader, RefusesUnknownFieldsWithTheNearestSpelling) {
 }
 
 TEST(RubatoReader, ExplainsWrongValues) {
-  const TraceText trace = read(
+  const TraceText trace = read_rubato(
       "{}\n"
       "{\"arrival\":\"soon\"}\n"
       "{\"arrival\":1600000000000}\n"
