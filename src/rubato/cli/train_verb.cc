@@ -40,6 +40,7 @@ struct TrainFlags {
   std::string directory{};  // Of logs and snapshots.
   std::vector<std::string> hosts{};
   double patience_seconds = 1.5;
+  double start_patience_seconds = 300;
   bool starts_cold = false;
   bool prints_json = false;
   bool shows_all = false;
@@ -231,6 +232,7 @@ int train(const TrainFlags& flags) {
                            .seed = flags.seed,
                            .membership = {.parked_max = flags.parked},
                            .patience = whole_micros(flags.patience_seconds * 1e6),
+                           .start_patience = whole_micros(flags.start_patience_seconds * 1e6),
                            .snapshot_steps = flags.snapshot_steps,
                            .milestones = script->steps(),
                            .hosts = flags.hosts};
@@ -273,6 +275,10 @@ void add_train_verb(CLI::App& app, int& code) {
       ->delimiter(',');
   verb->add_option("--patience", flags->patience_seconds,
                    "Seconds without a sign of life after which a worker is taken for hung")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--start-patience", flags->start_patience_seconds,
+                   "Seconds from a worker's start to its first word, while it loads; then it is "
+                   "taken for frozen")
       ->check(CLI::PositiveNumber);
   verb->add_flag("--cold", flags->starts_cold, "Start every worker from nothing");
   verb->add_flag("--all-output", flags->shows_all,

@@ -108,6 +108,7 @@ void Conductor::carry_out(const MembershipCommands& commands, const std::string&
 void Conductor::start(WorkerId worker) {
   Seat& seat = seats_[worker];
   seat.host = options_.hosts[(worker.value - 1) % options_.hosts.size()];
+  seat.heard = Clock::now();
   seat.record = timeline_.workers.size();
   timeline_.workers.push_back(WorkerRecord{.worker = worker, .started = now()});
   Environment environment = options_.environment;
@@ -232,8 +233,8 @@ bool Conductor::turn(Duration wait) {
       hear(talking[i]);
     }
   }
-  hear_strangers();
   take_connections();
+  hear_strangers();
   for (const WorkerEnd& end : launcher_.ended()) {
     on_ended(end);
   }
@@ -256,19 +257,44 @@ bool Conductor::turn(Duration wait) {
 // it could write into the memory of the others.
 void Conductor::find_hung() {
   const auto moment = Clock::now();
-  const bool was_asleep = moment - last_turn_ > options_.patience / 2;
+  const auto gap = moment - last_turn_;
+  const bool was_asleep = gap > options_.patience / 2;
   last_turn_ = moment;
   for (auto& [id, seat] : seats_) {
-    // Without a line it can be told of no generation, and the others would wait for it.
-    const Duration patience = seat.is_cut_off ? options_.heartbeat : options_.patience;
     if (was_asleep) {
-      seat.heard = moment;  // It is we who were not listening.
-    } else if ((seat.channel || seat.is_cut_off) && moment - seat.heard > patience) {
-      seat.heard = moment;
-      [[maybe_unused]] const Status killed = launcher_.signal(id, SIGKILL);
+      // It is we who were not listening. Whoever starts may be frozen all the same.
+      seat.heard = seat.channel || seat.is_cut_off ? moment : std::min(seat.heard + gap, moment);
+    } else {
+      kill_silent(id, seat, moment);
     }
     find_idle(id, seat, moment);
   }
+}
+
+void Conductor::kill_silent(WorkerId worker, Seat& seat, Clock::time_point moment) {
+  const bool is_starting = !seat.channel && !seat.is_cut_off;
+  if (is_starting && (seat.is_finished || seat.is_told_to_exit)) {
+    return;  // It has hung up for good, and `find_idle` sees to it.
+  }
+  Duration patience = is_starting ? options_.start_patience : options_.patience;
+  if (seat.is_cut_off) {
+    // It can be told of no generation, and the others would wait for it.
+    patience = options_.heartbeat;
+  }
+  if (moment - seat.heard <= patience) {
+    return;
+  }
+  seat.heard = moment;
+  seat.is_overdue = is_starting;
+  seat.verdict = fmt::format("{} for {:.3g} s",
+                             is_starting       ? "not a word since its start"
+                             : seat.is_cut_off ? "lived on without its line"
+                                               : "no sign of life",
+                             to_seconds(patience));
+  if (is_starting) {
+    fmt::print(stderr, "rubato: worker {}: {}; it is replaced\n", worker.value, seat.verdict);
+  }
+  [[maybe_unused]] const Status killed = launcher_.signal(worker, SIGKILL);
 }
 
 // The job must not wait for workers that have no part in it any more.

@@ -323,7 +323,10 @@ void Conductor::on_ended(const WorkerEnd& ended) {
   hear(ended.worker);
   const Seat seat = std::move(found->second);
   seats_.erase(found);
-  const std::string cause = describe(ended.cause);
+  std::string cause = describe(ended.cause);
+  if (!seat.verdict.empty()) {
+    cause += ", " + seat.verdict;
+  }
   timeline_.workers[seat.record].ended = now();
   timeline_.workers[seat.record].cause = cause;
   // What the program does after training is done by the first rank alone.
@@ -341,11 +344,12 @@ void Conductor::on_ended(const WorkerEnd& ended) {
     fail(JobOutcome::Requeue, kExitRequeue, "the program asked to be queued again");
     return;
   }
-  const bool is_own_failure =
-      ended.cause.kind == ExitKind::UserError || ended.cause.kind == ExitKind::OutOfMemory ||
-      ended.cause.kind == ExitKind::Finished || ended.cause.kind == ExitKind::Signal;
+  const bool is_own_failure = ended.cause.kind == ExitKind::UserError ||
+                              ended.cause.kind == ExitKind::OutOfMemory ||
+                              ended.cause.kind == ExitKind::Finished ||
+                              ended.cause.kind == ExitKind::Signal || seat.is_overdue;
   if (is_own_failure && !seat.is_told_to_exit) {
-    ++(is_kill(ended.cause) ? kills_ : failures_);
+    ++(is_kill(ended.cause) && !seat.is_overdue ? kills_ : failures_);
     const bool never_spoke = timeline_.workers[seat.record].warm == Duration{};
     if (failures_ >= options_.failures_max || kills_ >= options_.kills_max ||
         (ended.cause.kind == ExitKind::Finished && never_spoke)) {
