@@ -11,7 +11,7 @@
 namespace rubato {
 namespace {
 
-Result<std::unique_ptr<Policy>> default_first_come() { return make_policy("first-come"); }
+auto default_first_come() { return make_policy("first-come"); }
 
 std::vector<Job> random_first_come_jobs(std::uint64_t seed) {
   Random random(seed);

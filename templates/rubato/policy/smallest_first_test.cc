@@ -7,7 +7,7 @@
 namespace rubato {
 namespace {
 
-Result<std::unique_ptr<Policy>> default_smallest_first() {
+auto default_smallest_first() {
   return smallest_first_policy().make(PolicyOptions{});
 }
 
