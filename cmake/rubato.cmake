@@ -62,6 +62,9 @@ function(rubato_library folder)
       set_target_properties(${folder}_test PROPERTIES EXCLUDE_FROM_ALL ON)
       set_property(TEST ${folder}_test APPEND PROPERTY LABELS core)
     endif()
+    if(folder IN_LIST RUBATO_LONG_TESTS AND RUBATO_SANITIZE)
+      rubato_halve_test(${folder}_test)
+    endif()
   endif()
   foreach(source IN LISTS fuzzers)
     rubato_fuzzer(${source} ${library})
@@ -164,6 +167,18 @@ function(rubato_test name label)
   endif()
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1 WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${RUBATO_TEST_TIMEOUT})
+endfunction()
+
+# rubato_halve_test(<name>): two ctests with half of the cases each, for two cores.
+function(rubato_halve_test name)
+  get_test_property(${name} LABELS labels)
+  set_property(TEST ${name} PROPERTY ENVIRONMENT "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=0")
+  add_test(NAME ${name}_second COMMAND ${name} --gtest_brief=1
+           WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(
+    ${name}_second
+    PROPERTIES LABELS "${labels}" TIMEOUT ${RUBATO_TEST_TIMEOUT} ENVIRONMENT
+               "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=1")
 endfunction()
 
 # rubato_fuzzer(<source> <library>): `trace/philly_fuzz.cc` becomes philly_fuzz, whose corpus is
