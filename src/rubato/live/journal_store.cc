@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "rubato/live/journal_schema.h"
+#include "rubato/live/repair_text.h"
 
 namespace rubato {
 namespace {
@@ -47,9 +48,15 @@ Status set_durable(SqliteDatabase& database, const std::string& path) {
                   kWalBytesKept));
 }
 
-std::string serialized(const google::protobuf::MessageLite& message) {
+// The bytes of a message that can be read again; the message is changed if it could not.
+template <typename Message>
+std::string readable_bytes(Message& message) {
   std::string bytes;
   RUBATO_CHECK(message.SerializeToString(&bytes));
+  if (!Message().ParseFromString(bytes)) {
+    repair_text(message);
+    RUBATO_CHECK(message.SerializeToString(&bytes));
+  }
   return bytes;
 }
 
@@ -141,17 +148,17 @@ Result<JournalStore> JournalStore::open(const std::string& path, const Controlle
 }
 
 Status JournalStore::insert(JournalEntry& entry, std::uint64_t& last_event) {
-  const JournalRecord& record = entry.record;
+  JournalRecord& record = entry.record;
   const auto sequence = static_cast<std::int64_t>(record.sequence);
   const std::int64_t at_us = micros_of(record.at);
-  const std::string bytes = serialized(record.input);
+  const std::string bytes = readable_bytes(record.input);
   const std::int64_t sum = checksum_of(
       {.sequence = record.sequence, .at_us = at_us, .bytes = bytes, .commands = record.commands});
   Status status =
       writer_.input.run(sequence, at_us, SqliteBlob{bytes}, std::string_view(record.commands), sum);
   for (auto event = entry.events.begin(); status.ok() && event != entry.events.end(); ++event) {
     event->set_sequence(++last_event);
-    const std::string event_bytes = serialized(*event);
+    const std::string event_bytes = readable_bytes(*event);
     status = writer_.event.run(static_cast<std::int64_t>(last_event), sequence, at_us,
                                std::string_view(event->type()), std::string_view(event->job()),
                                SqliteBlob{event_bytes});

@@ -38,7 +38,9 @@ class JournalStore {
   [[nodiscard]] Instant last_instant() const { return last_instant_; }
 
   /// Numbers the inputs and events, and writes all of them in one transaction; when it returns
-  /// well they are on disk. Instants must not go back.
+  /// well they are on disk. Instants must not go back. Text that is not UTF-8 could not be read
+  /// again and is repaired, in the batch too; for a replay like the original, repair_text() comes
+  /// before the controller sees an input.
   ///
   /// After an error nothing of the batch is there, and the same call may be made again, for
   /// example when a full disk has room again. If the disk failed otherwise, a crash before the next

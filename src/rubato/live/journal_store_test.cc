@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <gmock/gmock.h>
+#include <google/protobuf/stubs/logging.h>
 
 #include "rubato/live/journal_scene_test.h"
 
@@ -117,6 +118,32 @@ TEST_F(JournalStoreTest, AppendsAllOfABatchOrNothing) {
   EXPECT_THAT(jobs_of(store.history()), ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(batch[2].record.sequence, 4U);
   EXPECT_EQ(batch[2].events[0].sequence(), 4U);
+}
+
+TEST_F(JournalStoreTest, CanReadAgainWhatWasNoText) {
+  const google::protobuf::LogSilencer silencer;
+  JournalStore store = opened();
+  auto batch = submissions(1, 1);
+  auto& submitted = *batch[0].record.input.mutable_submitted();
+  submitted.set_user(
+      "a\xff"
+      "b");
+  (*submitted.mutable_spec()->mutable_environment())["A"] = "\xc3";
+  batch[0].events[0].set_message("caf\xe9");
+  batch[0].events[0].add_remedies("caf\xc3\xa9");
+  batch[0].events[0].add_remedies("\xed\xa0\x80");
+
+  ASSERT_TRUE(store.append(batch).ok());
+
+  EXPECT_THAT(jobs_of(store.history()), ElementsAre(1));
+  EXPECT_EQ(submitted.user(),
+            "a\xef\xbf\xbd"
+            "b");
+  EXPECT_EQ(submitted.spec().environment().at("A"), "\xef\xbf\xbd");
+  const auto events = store.history().events_after(0, 10);
+  ASSERT_TRUE(events.ok());
+  EXPECT_EQ(events->at(0).message(), "caf\xef\xbf\xbd");
+  EXPECT_EQ(events->at(0).remedies(0), "caf\xc3\xa9");
 }
 
 TEST_F(JournalStoreTest, FindsTheJobOfAKeyOfOneUser) {
