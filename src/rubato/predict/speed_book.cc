@@ -169,6 +169,22 @@ SpeedBook::Kind SpeedBook::kind_of(const Job& job) {
               job.workers.listed, std::move(declared));
 }
 
+std::vector<Job> SpeedBook::examples() const {
+  std::vector<Job> examples(entries_.size());
+  for (const auto& [kind, id] : kinds_) {
+    const auto& [model, batch, gpu_type, min, max, listed, declared] = kind;
+    Job& job = examples[id.value];
+    job = Job{.model = model,
+              .batch = batch,
+              .workers = {.min = min, .max = max, .listed = listed},
+              .gpu_type = gpu_type};
+    for (const auto& [workers, speed] : declared) {
+      job.speeds.push_back({.workers = workers, .speed = std::bit_cast<double>(speed)});
+    }
+  }
+  return examples;
+}
+
 SpeedId SpeedBook::find(const Job& job) const {
   const auto known = kinds_.find(kind_of(job));
   RUBATO_CHECK(known != kinds_.end());

@@ -64,6 +64,8 @@ class SpeedBook {
     return entries_[speed.value].provenance;
   }
   [[nodiscard]] std::size_t kinds() const { return entries_.size(); }
+  /// One job of each kind: resolved in this order by a fresh book, they get the same entries.
+  [[nodiscard]] std::vector<Job> examples() const;
   /// "bert/64: measured at 1,2,4,8 GPUs", one line per kind, for reports.
   [[nodiscard]] std::string describe(SpeedId speed) const;
 
