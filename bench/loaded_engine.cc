@@ -58,6 +58,8 @@ LoadedEngine::LoadedEngine(const LoadOptions& options)
   measures_ = true;
 }
 
+Engine LoadedEngine::fresh_engine() const { return make_engine(options_); }
+
 Job LoadedEngine::next_job() {
   const Kind& kind = kKinds[next_ % kKinds.size()];
   const double spread = 0.75 + 0.5 * static_cast<double>(next_ * 7 % kPeriod) / kPeriod;

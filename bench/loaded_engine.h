@@ -38,6 +38,8 @@ class LoadedEngine {
   /// Of each decision so far, in seconds of processor time, sorted.
   [[nodiscard]] std::vector<double> sorted_decisions() const;
   [[nodiscard]] const Engine& engine() const { return engine_; }
+  /// Made as this one was, before its first event.
+  [[nodiscard]] Engine fresh_engine() const;
 
  private:
   void pass_until(Instant moment);

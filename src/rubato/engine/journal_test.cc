@@ -42,7 +42,8 @@ Job strange_job() {
                        .decay = -0.0,
                        .knee = Duration{7},
                        .steps = {{.within = Duration{1}, .amount = 2},
-                                 {.within = Duration{3}, .amount = 1e300}}}};
+                                 {.within = Duration{3}, .amount = 1e300}}},
+             .speeds = {{.workers = 1, .speed = 0.1}, {.workers = 6, .speed = 1.0 / 3}}};
 }
 
 StepObservation strange_step() {
@@ -174,6 +175,7 @@ TEST(Journal, AJobComesBackComplete) {
   EXPECT_EQ(read.data_gb, job.data_gb);
   EXPECT_EQ(read.weight, job.weight);
   EXPECT_EQ(read.value, job.value);
+  EXPECT_EQ(read.speeds, job.speeds);
 }
 
 TEST(Journal, AReportComesBackWithItsStepOrWithout) {

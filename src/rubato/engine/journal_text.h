@@ -17,6 +17,8 @@
 #include "rubato/base/id.h"
 #include "rubato/base/time.h"
 #include "rubato/core/placement.h"
+#include "rubato/core/plan.h"
+#include "rubato/core/scaling_curve.h"
 #include "rubato/core/value.h"
 
 namespace rubato {
@@ -42,6 +44,10 @@ class LineWriter {
   void field(std::string_view name, const std::vector<int>& value);
   void field(std::string_view name, const std::vector<GpuRange>& value);
   void field(std::string_view name, const std::vector<ValueStep>& value);
+  void field(std::string_view name, const std::vector<PlanSegment>& value);
+  void field(std::string_view name, const std::vector<std::int64_t>& value);
+  /// A field that is there only if it is not empty: what has none is written as it always was.
+  void optional_field(std::string_view name, const std::vector<ScalingPoint>& value);
   template <typename Tag>
   void field(std::string_view name, const Id<Tag>& value) {
     field(name, value.value);
@@ -77,6 +83,9 @@ class LineReader {
   void field(std::string_view name, std::vector<int>& value);
   void field(std::string_view name, std::vector<GpuRange>& value);
   void field(std::string_view name, std::vector<ValueStep>& value);
+  void field(std::string_view name, std::vector<PlanSegment>& value);
+  void field(std::string_view name, std::vector<std::int64_t>& value);
+  void optional_field(std::string_view name, std::vector<ScalingPoint>& value);
   template <typename Tag>
   void field(std::string_view name, Id<Tag>& value) {
     field(name, value.value);

@@ -165,6 +165,7 @@ Quote Engine::quote(Instant now, const Job& wanted) {
   RUBATO_CHECK(now >= state_->now);
   Job job = wanted;
   job.arrival = now;
+  job.speeds = possible_speeds(job);
   if (job.id == JobId{} || state_->jobs.find(job.id) != nullptr) {
     job.id = JobId{~std::uint64_t{0}};
   }

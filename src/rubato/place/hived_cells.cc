@@ -117,6 +117,27 @@ std::optional<GpuRange> HivedCells::alloc(int level, const CellCost& cost) {
   return GpuRange{.first = *first, .count = size(level)};
 }
 
+bool HivedCells::take(int level, int first) {
+  if (level < 1 || level > levels() || first < 0 || first % size(level) != 0) {
+    return false;
+  }
+  int whole = level;  // The level of the free cell that it is, or is a part of.
+  while (!free(whole).contains(first / size(whole) * size(whole))) {
+    if (++whole > levels()) {
+      return false;
+    }
+  }
+  for (; whole > level; --whole) {
+    const int around = first / size(whole) * size(whole);
+    free_[at_level(whole)].erase(around);
+    for (int i = 0; i < fan_out(whole); ++i) {
+      free_[at_level(whole - 1)].insert(around + i * size(whole - 1));
+    }
+  }
+  free_[at_level(level)].erase(first);
+  return true;
+}
+
 void HivedCells::release(int level, const GpuRange& cell) {
   std::set<int>& here = free_.at(at_level(level));
   const bool was_taken = here.insert(cell.first).second;

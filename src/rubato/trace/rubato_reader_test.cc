@@ -34,7 +34,8 @@ TEST(RubatoReader, ReadsEveryField) {
       R"("workers":{"min":2,"max":8,"listed":[2,4,8]},"gpu_type":"A100","region":"west",)"
       R"("data_gb":12.5,"weight":0.5,)"
       R"("value":{"kind":"steps","amount":3,"decay":0.5,"knee":7,)"
-      R"("steps":[{"within":1,"amount":9},{"within":2,"amount":3}]}})");
+      R"("steps":[{"within":1,"amount":9},{"within":2,"amount":3}]},)"
+      R"("speeds":[[1,10.0],[2,19]]})");
 
   ASSERT_TRUE(trace.status.ok());
   const Job& job = trace.jobs.at(0);
@@ -49,6 +50,7 @@ TEST(RubatoReader, ReadsEveryField) {
   EXPECT_EQ(job.value.kind, ValueKind::Steps);
   EXPECT_EQ(job.value.knee, std::chrono::seconds(7));
   EXPECT_EQ(job.value.steps.size(), 2U);
+  EXPECT_EQ(job.speeds, (std::vector<ScalingPoint>{{1, 10}, {2, 19}}));
 }
 
 TEST(RubatoReader, RefusesUnknownFieldsWithTheNearestSpelling) {
@@ -97,6 +99,16 @@ TEST(RubatoReader, ExplainsWrongValues) {
           "trace:12: id: expected a whole number, zero or more",
           "trace:13: found '[1]', expected an object",
           "trace:14: found '{\"arrival\":1', expected one JSON object"));
+}
+
+TEST(RubatoReader, RefusesSpeedsThatCannotBe) {
+  for (const std::string bad : {"[[0,1]]", "[[1,0]]", "[[1,-2]]", "[[2,1],[2,3]]", "[[1.5,1]]",
+                                "[[1]]", "[[1,2,3]]", "[1,2]", "[[1,\"2\"]]", "[[-1,2]]"}) {
+    EXPECT_THAT(messages(read_rubato("{\"arrival\":1,\"speeds\":" + bad + "}\n")),
+                ElementsAre("trace:2: speeds: expected [workers, steps per second] with rising "
+                            "workers, all above zero"))
+        << bad;
+  }
 }
 
 TEST(RubatoReader, RefusesOtherVersionsAndMissingHeaders) {
