@@ -13,7 +13,6 @@
 namespace rubato {
 namespace {
 
-
 constexpr std::array<std::string_view, 7> kDayNames = {"sun", "mon", "tue", "wed",
                                                        "thu", "fri", "sat"};
 constexpr std::size_t kFractionMax = 9;  // Digits of a second.
@@ -40,7 +39,9 @@ std::optional<Duration> clock_time(std::string_view text) {
   }
   const auto hour = digits_at(text, 0, 2, 23);
   const auto minute = digits_at(text, 3, 2, 59);
-  return hour && minute ? std::optional<Duration>(std::chrono::hours(*hour) + std::chrono::minutes(*minute)) : std::nullopt;
+  return hour && minute
+             ? std::optional<Duration>(std::chrono::hours(*hour) + std::chrono::minutes(*minute))
+             : std::nullopt;
 }
 
 // `Z` or `+02:00`.

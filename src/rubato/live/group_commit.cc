@@ -3,7 +3,7 @@
 namespace rubato {
 
 Status append_until_durable(
-    const std::function<Status(std::span<JournalEntry>)>& append, std::span<JournalEntry> batch,
+    const std::function<Status(std::span<JournalItem>)>& append, std::span<JournalItem> batch,
     const std::function<bool(const Error&, std::chrono::milliseconds)>& wait, RetryPauses pauses) {
   auto pause = pauses.first;
   for (;;) {

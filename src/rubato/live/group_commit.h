@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "rubato/base/result.h"
-#include "rubato/live/journal_entry.h"
+#include "rubato/live/journal_item.h"
 
 namespace rubato {
 
@@ -106,7 +106,7 @@ struct RetryPauses {
 /// and cannot go back, so nothing else may be journalled, and no effect released, before them.
 /// `wait` is told of each failure, waits, and says whether to go on; if not, the error is returned.
 [[nodiscard]] Status append_until_durable(
-    const std::function<Status(std::span<JournalEntry>)>& append, std::span<JournalEntry> batch,
+    const std::function<Status(std::span<JournalItem>)>& append, std::span<JournalItem> batch,
     const std::function<bool(const Error&, std::chrono::milliseconds)>& wait,
     RetryPauses pauses = {});
 

@@ -132,12 +132,12 @@ TEST(CommitQueue, LosesAndReordersNothingOfManyThreads) {
 }
 
 TEST(AppendUntilDurable, AppendsTheSameBatchAgainAfterLongerAndLongerPauses) {
-  std::vector<JournalEntry> batch(2);
+  std::vector<JournalItem> batch(2);
   int attempts = 0;
   std::vector<milliseconds> pauses;
 
   const Status status = append_until_durable(
-      [&](std::span<JournalEntry> entries) -> Status {
+      [&](std::span<JournalItem> entries) -> Status {
         EXPECT_EQ(entries.data(), batch.data());
         EXPECT_EQ(entries.size(), 2U);
         return ++attempts < 5 ? Status(bad_input("full")) : ok_status();
@@ -156,10 +156,10 @@ TEST(AppendUntilDurable, AppendsTheSameBatchAgainAfterLongerAndLongerPauses) {
 }
 
 TEST(AppendUntilDurable, ReturnsTheErrorWhenToldToStop) {
-  std::vector<JournalEntry> batch(1);
+  std::vector<JournalItem> batch(1);
 
   const Status status =
-      append_until_durable([](std::span<JournalEntry>) { return Status(bad_input("full")); }, batch,
+      append_until_durable([](std::span<JournalItem>) { return Status(bad_input("full")); }, batch,
                            [](const Error&, milliseconds) { return false; });
 
   ASSERT_FALSE(status.ok());

@@ -12,7 +12,7 @@
 
 #include "rubato/base/result.h"
 #include "rubato/live/controller_options.h"
-#include "rubato/live/journal_entry.h"
+#include "rubato/live/journal_item.h"
 #include "rubato/live/sqlite.h"
 
 namespace rubato {

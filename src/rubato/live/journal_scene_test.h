@@ -36,8 +36,8 @@ class JournalScene : public testing::Test {
   }
 
   /// The submission of a job, with an event and a key.
-  [[nodiscard]] static JournalEntry submission(std::uint64_t job, std::size_t padding = 0) {
-    JournalEntry entry{
+  [[nodiscard]] static JournalItem submission(std::uint64_t job, std::size_t padding = 0) {
+    JournalItem entry{
         .record = {.at = Instant{Duration{static_cast<std::int64_t>(job)}},
                    .commands = "admit " + std::to_string(job) + "\n"},
         .key = SubmissionKey{
@@ -51,10 +51,9 @@ class JournalScene : public testing::Test {
     event.set_job(std::to_string(job));
     return entry;
   }
-  [[nodiscard]] static std::vector<JournalEntry> submissions(std::uint64_t first,
-                                                             std::uint64_t last,
-                                                             std::size_t padding = 0) {
-    std::vector<JournalEntry> entries;
+  [[nodiscard]] static std::vector<JournalItem> submissions(std::uint64_t first, std::uint64_t last,
+                                                            std::size_t padding = 0) {
+    std::vector<JournalItem> entries;
     for (std::uint64_t job = first; job <= last; ++job) {
       entries.push_back(submission(job, padding));
     }

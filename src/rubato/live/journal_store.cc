@@ -147,7 +147,7 @@ Result<JournalStore> JournalStore::open(const std::string& path, const Controlle
   return store;
 }
 
-Status JournalStore::insert(JournalEntry& entry, std::uint64_t& last_event) {
+Status JournalStore::insert(JournalItem& entry, std::uint64_t& last_event) {
   JournalRecord& record = entry.record;
   const auto sequence = static_cast<std::int64_t>(record.sequence);
   const std::int64_t at_us = micros_of(record.at);
@@ -171,7 +171,7 @@ Status JournalStore::insert(JournalEntry& entry, std::uint64_t& last_event) {
   return status;
 }
 
-Status JournalStore::append(std::span<JournalEntry> batch) {
+Status JournalStore::append(std::span<JournalItem> batch) {
   if (batch.empty()) {
     return ok_status();
   }
@@ -182,7 +182,7 @@ Status JournalStore::append(std::span<JournalEntry> batch) {
   std::uint64_t sequence = last_sequence_;
   std::uint64_t event = last_event_;
   Instant at = last_instant_;
-  for (JournalEntry& entry : batch) {
+  for (JournalItem& entry : batch) {
     RUBATO_CHECK(entry.record.at >= at);
     at = entry.record.at;
     entry.record.sequence = ++sequence;

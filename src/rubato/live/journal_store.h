@@ -10,8 +10,8 @@
 #include "rubato/base/result.h"
 #include "rubato/base/time.h"
 #include "rubato/live/controller_options.h"
-#include "rubato/live/journal_entry.h"
 #include "rubato/live/journal_history.h"
+#include "rubato/live/journal_item.h"
 #include "rubato/live/owner_lock.h"
 #include "rubato/live/sqlite.h"
 
@@ -45,7 +45,7 @@ class JournalStore {
   /// After an error nothing of the batch is there, and the same call may be made again, for
   /// example when a full disk has room again. If the disk failed otherwise, a crash before the next
   /// append that goes well may still bring back the batch, but then all of it.
-  [[nodiscard]] Status append(std::span<JournalEntry> batch);
+  [[nodiscard]] Status append(std::span<JournalItem> batch);
 
   /// The controller's state after all inputs appended so far. Older ones but the one before go.
   [[nodiscard]] Status add_checkpoint(std::string_view bytes);
@@ -65,7 +65,7 @@ class JournalStore {
   [[nodiscard]] static Result<Writer> open_writer(const std::string& path,
                                                   const ControllerOptions& options);
   [[nodiscard]] Status find_last();
-  [[nodiscard]] Status insert(JournalEntry& entry, std::uint64_t& last_event);
+  [[nodiscard]] Status insert(JournalItem& entry, std::uint64_t& last_event);
 
   OwnerLock lock_;  // First, so that it is given back last.
   Writer writer_;

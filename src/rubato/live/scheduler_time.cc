@@ -86,20 +86,4 @@ Result<Instant> from_timestamp(const Timestamp& timestamp) {
       Duration{timestamp.seconds() * kMicrosPerSecond + timestamp.nanos() / kNanosPerMicro}};
 }
 
-std::string to_rfc3339(Instant moment) {
-  const auto timestamp = to_timestamp(moment);
-  return timestamp ? TimeUtil::ToString(*timestamp) : std::string();
-}
-
-Result<Instant> parse_rfc3339(std::string_view text) {
-  const std::string terminated(text);
-  Timestamp timestamp;
-  // The parser stops at the first zero byte, and would take what is before it.
-  if (text.find('\0') != std::string_view::npos || !TimeUtil::FromString(terminated, &timestamp)) {
-    return bad_input(
-        fmt::format("`{}` is no time; expected one like 2026-05-01T18:00:00Z", terminated));
-  }
-  return from_timestamp(timestamp);
-}
-
 }  // namespace rubato

@@ -5,8 +5,6 @@
 #include <chrono>
 #include <functional>
 #include <optional>
-#include <string>
-#include <string_view>
 
 #include <google/protobuf/timestamp.pb.h>
 
@@ -46,11 +44,5 @@ class ServiceClock {
 [[nodiscard]] std::optional<google::protobuf::Timestamp> to_timestamp(Instant moment);
 /// Parts of a microsecond are cut off, so that a deadline never moves later.
 [[nodiscard]] Result<Instant> from_timestamp(const google::protobuf::Timestamp& timestamp);
-
-/// `2026-05-01T18:00:00.500Z` in UTC, with 0, 3 or 6 digits of a second; empty where to_timestamp()
-/// has nothing.
-[[nodiscard]] std::string to_rfc3339(Instant moment);
-/// With `Z` or an offset.
-[[nodiscard]] Result<Instant> parse_rfc3339(std::string_view text);
 
 }  // namespace rubato

@@ -11,7 +11,6 @@ namespace {
 using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::seconds;
-using testing::HasSubstr;
 
 /// Time that stands still unless told otherwise.
 struct PretendedTime {
@@ -89,7 +88,6 @@ TEST(ServiceClock, ReadsTheRealClocks) {
 TEST(Timestamp, IsUnsetForNever) {
   EXPECT_FALSE(to_timestamp(kNever).has_value());
   EXPECT_FALSE(to_timestamp(Instant::min()).has_value());
-  EXPECT_EQ(to_rfc3339(kNever), "");
 }
 
 TEST(Timestamp, HasSecondsAndNanosecondsThatAreNeverNegative) {
@@ -103,13 +101,13 @@ TEST(Timestamp, HasSecondsAndNanosecondsThatAreNeverNegative) {
 }
 
 TEST(Timestamp, ReachesFromTheFirstYearToTheLast) {
-  const Instant first = *parse_rfc3339("0001-01-01T00:00:00Z");
-  const Instant last = *parse_rfc3339("9999-12-31T23:59:59.999999Z");
+  const Instant first{microseconds(-62'135'596'800'000'000)};
+  const Instant last{microseconds(253'402'300'799'999'999)};
 
-  EXPECT_EQ(to_rfc3339(first), "0001-01-01T00:00:00Z");
-  EXPECT_EQ(to_rfc3339(last), "9999-12-31T23:59:59.999999Z");
-  EXPECT_EQ(to_rfc3339(first - microseconds(1)), "");
-  EXPECT_EQ(to_rfc3339(last + microseconds(1)), "");
+  EXPECT_TRUE(to_timestamp(first).has_value());
+  EXPECT_TRUE(to_timestamp(last).has_value());
+  EXPECT_FALSE(to_timestamp(first - microseconds(1)).has_value());
+  EXPECT_FALSE(to_timestamp(last + microseconds(1)).has_value());
 }
 
 TEST(Timestamp, ComesBackAsItWas) {
@@ -119,7 +117,6 @@ TEST(Timestamp, ComesBackAsItWas) {
         Duration{random.integer(-62'135'596'800'000'000, 253'402'300'799'999'999)}};
 
     EXPECT_EQ(*from_timestamp(*to_timestamp(moment)), moment);
-    EXPECT_EQ(*parse_rfc3339(to_rfc3339(moment)), moment);
   }
 }
 
@@ -141,34 +138,6 @@ TEST(Timestamp, IsRefusedOutOfRange) {
   timestamp.set_nanos(0);
   timestamp.set_seconds(std::numeric_limits<std::int64_t>::max());
   EXPECT_FALSE(from_timestamp(timestamp).ok());
-}
-
-TEST(Rfc3339, IsToldInUtcWithTheDigitsItNeeds) {
-  EXPECT_EQ(to_rfc3339(Instant{}), "1970-01-01T00:00:00Z");
-  EXPECT_EQ(to_rfc3339(Instant{microseconds(1'500'000)}), "1970-01-01T00:00:01.500Z");
-  EXPECT_EQ(to_rfc3339(Instant{microseconds(1)}), "1970-01-01T00:00:00.000001Z");
-}
-
-TEST(Rfc3339, IsReadWithOffsetsAndParts) {
-  const Instant six = *parse_rfc3339("2026-05-01T18:00:00Z");
-
-  EXPECT_EQ(six, Instant{seconds(1'777'658'400)});
-  EXPECT_EQ(*parse_rfc3339("2026-05-01T20:00:00+02:00"), six);
-  EXPECT_EQ(*parse_rfc3339("2026-05-01T12:30:00-05:30"), six);
-  EXPECT_EQ(*parse_rfc3339("2026-05-01T18:00:00.0000019Z"), six + microseconds(1));
-}
-
-TEST(Rfc3339, IsRefusedWithAnExample) {
-  using namespace std::string_view_literals;
-  for (const std::string_view text :
-       {""sv, "18:00"sv, "2026-05-01"sv, "2026-05-01T18:00:00"sv, "2026-02-30T18:00:00Z"sv,
-        "2026-05-01T25:00:00Z"sv, "2026-05-01T18:00:00Zz"sv, "2026-05-01T18:00:00Z\0z"sv,
-        "2026-05-01T18:00:00.Z"sv, "99999-05-01T18:00:00Z"sv}) {
-    const auto moment = parse_rfc3339(text);
-
-    ASSERT_FALSE(moment.ok()) << text;
-    EXPECT_THAT(moment.error().message, HasSubstr("expected one like 2026-05-01T18:00:00Z"));
-  }
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ struct JournalRecord {
 };
 
 /// One input and all that becomes durable with it.
-struct JournalEntry {
+struct JournalItem {
   JournalRecord record{};
   std::vector<wire::EventRecord> events{};  // Their sequence is set by append().
   std::optional<SubmissionKey> key{};
