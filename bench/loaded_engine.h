@@ -63,7 +63,7 @@ class LoadedEngine {
 [[nodiscard]] double percentile_of(const std::vector<double>& sorted, double share);
 
 /// The most memory this process ever had, in bytes.
-[[nodiscard]] double peak_rss_bytes();
+[[nodiscard]] double most_memory_bytes();
 
 /// Processor time of this thread, in seconds: what others run meanwhile does not count.
 [[nodiscard]] double thread_seconds();

@@ -1,6 +1,8 @@
 #include "rubato/engine/checkpoint.h"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -251,6 +253,25 @@ TEST(Checkpoint, OfAnotherVersionOrClusterIsAnError) {
   EXPECT_EQ(loaded.error().message,
             "checkpoint: it was written on 1 pools with 4 nodes, here are 2 with 4, or with other "
             "numbers of GPUs");
+}
+
+// The corpus of the fuzz target: the same engines as there.
+TEST(Checkpoint, WrittenSomeTimeAgoIsReadAndWrittenAlike) {
+  for (const std::string policy : {"elasticflow", "tiresias", "pollux", "oasis", "edf"}) {
+    std::ifstream file("tests/corpus/checkpoint/" + policy + ".txt", std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const Topology topology = Topology::parse("2x4").value();
+    Engine engine = Engine::make(topology, SpeedBook({}, topology), policy,
+                                 {.tenants = {{.name = "a", .share = 0.5}},
+                                  .placer = policy == "edf" ? "hived" : "buddy"})
+                        .value();
+
+    const Status loaded = engine.load(text);
+
+    ASSERT_TRUE(loaded.ok()) << policy << ": " << loaded.error().message;
+    EXPECT_EQ(engine.save(), text) << policy;
+    EXPECT_TRUE(engine.audit().empty()) << policy;
+  }
 }
 
 TEST(Checkpoint, IsNotLoadedIntoAnEngineThatHasLived) {
