@@ -241,6 +241,32 @@ TEST_F(ElasticWorkerTest, ANewcomerResumesFromTheSnapshotOfTheLost) {
   EXPECT_EQ(trainee(2).state.steps, 3);
 }
 
+TEST_F(ElasticWorkerTest, TheLeaderWritesWhatWasCommittedBeforeAllPark) {
+  join(2);
+  conductor_.publish({.number = 1, .members = {1, 2}});
+  steps({1, 2}, 3);
+  conductor_.publish({.number = 2, .members = {}});
+  // They train until both know; then nobody is a member.
+  auto parking = std::async(std::launch::async, [&] {
+    together({1, 2}, [](Trainee& each) {
+      while (each.step()) {
+      }
+    });
+  });
+
+  const auto written = conductor_.hear(1, Kind::kSnapshotWritten).snapshot_written();
+  EXPECT_EQ(conductor_.hear(1, Kind::kParked).parked().step(), written.step());
+  EXPECT_EQ(conductor_.hear(2, Kind::kParked).parked().step(), written.step());
+
+  wire::FromConductor exit;
+  exit.mutable_exit();
+  conductor_.send(1, exit);
+  conductor_.send(2, exit);
+  parking.get();
+  EXPECT_GE(written.step(), 4U);
+  EXPECT_EQ(trainee(2).worker->cursor().step, written.step());
+}
+
 TEST_F(ElasticWorkerTest, WhoMissedTheLastCommitIsHandedItWhileTheOthersFinish) {
   join(3);
   conductor_.publish({.number = 1, .members = {1, 2}});
