@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "rubato/base/spelling.h"
+#include "rubato/cli/agent_verb.h"
 #include "rubato/cli/conduct_verb.h"
 #include "rubato/cli/demo_verb.h"
 #include "rubato/cli/emulate_verb.h"
@@ -59,6 +60,7 @@ int run_program(const std::vector<std::string>& arguments) {
   add_trace_verbs(app, code);
   add_demo_verb(app, code, command);
   add_train_verb(app, code);
+  add_agent_verb(app, code);
   add_conduct_verb(app, code);
   add_emulate_verb(app, code);
   app.add_subcommand("version", "Print the version")->callback([] {
