@@ -9,7 +9,10 @@
 #include <fmt/core.h>
 
 #include "rubato/base/spelling.h"
+#include "rubato/cli/agent_verb.h"
+#include "rubato/cli/conduct_verb.h"
 #include "rubato/cli/demo_verb.h"
+#include "rubato/cli/emulate_verb.h"
 #include "rubato/cli/exit_code.h"
 #include "rubato/cli/policy_verb.h"
 #include "rubato/cli/sim_verb.h"
@@ -57,6 +60,9 @@ int run_program(const std::vector<std::string>& arguments) {
   add_trace_verbs(app, code);
   add_demo_verb(app, code, command);
   add_train_verb(app, code);
+  add_agent_verb(app, code);
+  add_conduct_verb(app, code);
+  add_emulate_verb(app, code);
   app.add_subcommand("version", "Print the version")->callback([] {
     fmt::print("rubato {}\n", RUBATO_VERSION);
   });

@@ -3,10 +3,8 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <system_error>
 #include <unistd.h>
@@ -16,13 +14,14 @@
 #include <fmt/core.h>
 
 #include "rubato/cli/exit_code.h"
+#include "rubato/cli/scaling_pass.h"
 #include "rubato/cli/train_report.h"
 #include "rubato/cli/train_script.h"
 #include "rubato/cli/verb_failure.h"
+#include "rubato/cli/worker_environment.h"
 #include "rubato/launch/conductor.h"
 #include "rubato/launch/local/local_launcher.h"
 #include "rubato/launch/restarted_job.h"
-#include "rubato/runtime/blas_check.h"
 #include "rubato/runtime/scaling_measurement.h"
 
 namespace rubato {
@@ -95,39 +94,6 @@ class JobDirectory {
   bool is_ours_ = false;
 };
 
-std::string text_if_readable(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// Python workers load what makes an unmodified script elastic; it lies beside this program.
-void take_over_python(Environment& environment) {
-  std::error_code failure;
-  const fs::path program = fs::read_symlink("/proc/self/exe", failure);
-  const fs::path site = program.parent_path() / "python" / "rubato" / "takeover" / "site";
-  if (failure || !fs::is_directory(site, failure)) {
-    return;
-  }
-  std::string& path = environment["PYTHONPATH"];
-  path = path.empty() ? site.string() : fmt::format("{}:{}", site.string(), path);
-}
-
-// What workers see: our own environment, and settings that make them fast.
-Environment worker_environment(std::vector<std::string>& remarks) {
-  Environment environment = inherited_environment();
-  const std::vector<std::string> lines = assignments(environment);
-  const std::vector<std::string_view> views(lines.begin(), lines.end());
-  const BlasSettings settings = blas_settings(text_if_readable("/proc/cpuinfo"), views);
-  for (const WorkerVariable& variable : settings.variables) {
-    environment[variable.name] = variable.value;
-  }
-  remarks = settings.remarks;
-  take_over_python(environment);
-  return environment;
-}
-
 void print_notes(LocalLauncher& launcher) {
   for (const std::string& note : launcher.notes()) {
     fmt::print(stderr, "rubato: {}\n", note);
@@ -163,10 +129,8 @@ std::optional<ScalingMeasurement> measurement_of(const TrainFlags& flags) {
 // Shrinks the job when a point of the measurement has been seen long enough.
 void take_in(const ShapeRecord& recent, std::optional<ScalingMeasurement>& measurement,
              Conductor& conductor) {
-  for (std::uint64_t i = 0; measurement && i < recent.steps; ++i) {
-    if (measurement->on_step(recent.workers, recent.step_seconds()) && !measurement->is_done()) {
-      conductor.resize(measurement->workers_wanted());
-    }
+  if (const auto size = measurement ? next_size(recent, *measurement) : std::nullopt) {
+    conductor.resize(*size);
   }
 }
 
@@ -220,12 +184,11 @@ int train(const TrainFlags& flags) {
   if (!launcher) {
     return fail_verb("train", launcher.error());
   }
-  std::vector<std::string> remarks;
   if (flags.is_foreign) {
-    return train_foreign(flags, *script, **launcher, worker_environment(remarks));
+    return train_foreign(flags, *script, **launcher, worker_environment());
   }
   ConductorOptions options{.command = flags.command,
-                           .environment = worker_environment(remarks),
+                           .environment = worker_environment(),
                            .working_directory = fs::current_path().string(),
                            .directory = directory->path(),
                            .workers = flags.workers,

@@ -55,7 +55,7 @@ Result<std::unique_ptr<Conductor>> Conductor::open(ConductorOptions options, Lau
   std::unique_ptr<Conductor> conductor(
       new Conductor(std::move(options), launcher, std::move(events),  // NOLINT: private constructor
                     std::move(*listener)));
-  if (conductor->options_.snapshot_steps > 0) {
+  if (conductor->options_.snapshot_steps > 0 || conductor->options_.keeps_snapshots) {
     const auto warnings =
         conductor->snapshots_.use_directory(conductor->options_.directory + "/snapshots");
     if (!warnings) {
@@ -77,9 +77,73 @@ Duration Conductor::now() const {
   return std::chrono::duration_cast<Duration>(Clock::now() - began_);
 }
 
-void Conductor::resize(int workers) {
+void Conductor::resize(int workers, std::set<WorkerId> leaving) {
+  suspend_by_.reset();
   ordered_ = Clock::now();
-  carry_out(membership_.set_target(workers), fmt::format("resize to {}", workers));
+  carry_out(membership_.set_target(workers, std::move(leaving)),
+            fmt::format("resize to {}", workers));
+}
+
+void Conductor::suspend(const std::string& reason) {
+  if (is_winding_down_) {
+    return;
+  }
+  ordered_ = Clock::now();
+  suspend_by_ = ordered_ + options_.suspend_patience;
+  suspend_reason_ = reason;
+  carry_out(membership_.set_target(0), reason);
+}
+
+// What was committed lies in a snapshot once all have parked: the leader's words come in order.
+void Conductor::finish_suspending() {
+  if (!suspend_by_ || is_winding_down_ || !(membership_.is_idle() || Clock::now() > *suspend_by_)) {
+    return;
+  }
+  timeline_.outcome = JobOutcome::Suspended;
+  timeline_.reason = suspend_reason_;
+  is_winding_down_ = true;
+  for (auto& [id, seat] : seats_) {
+    if (membership_.is_idle()) {
+      end(id, suspend_reason_);
+    } else {
+      [[maybe_unused]] const Status killed = launcher_.signal(id, SIGKILL);
+    }
+  }
+  known_step_ = snapshots_.newest().value_or(ResumePoint{}).step;
+  snapshots_.flush();
+}
+
+void Conductor::snapshot_now() {
+  if (const auto leader = worker_at(0); leader && seats_.contains(*leader)) {
+    wire::FromConductor message;
+    message.mutable_snapshot_now();
+    send(seats_.at(*leader), message);
+  }
+}
+
+int Conductor::workers_training() const {
+  const auto found =
+      std::ranges::find(timeline_.generations, entered_generation_, &GenerationRecord::number);
+  const bool trains =
+      found != timeline_.generations.end() && !is_winding_down_ && !membership_.is_idle();
+  return trains ? static_cast<int>(std::ranges::count_if(
+                      found->members, [&](WorkerId id) { return seats_.contains(id); }))
+                : 0;
+}
+
+std::vector<WorkerId> Conductor::occupants() const {
+  std::vector<WorkerId> found;
+  for (const auto& [id, seat] : seats_) {
+    if (!membership_.is_parked(id)) {
+      found.push_back(id);
+    }
+  }
+  return found;
+}
+
+std::optional<std::uint64_t> Conductor::snapshot_step() const {
+  const auto newest = snapshots_.newest();
+  return newest ? std::optional(newest->step) : std::nullopt;
 }
 
 std::optional<WorkerId> Conductor::worker_at(int rank) const {
@@ -116,6 +180,9 @@ void Conductor::start(WorkerId worker) {
   environment["RUBATO_WORKER"] = std::to_string(worker.value);
   environment["RUBATO_TOKEN"] = std::to_string(token_);
   environment["RUBATO_HOST"] = seat.host;
+  if (events_.on_start) {
+    environment = overridden(std::move(environment), events_.on_start(worker));
+  }
   const Status started = launcher_.start({.worker = worker,
                                           .argv = options_.command,
                                           .environment = std::move(environment),
@@ -211,9 +278,12 @@ void Conductor::tell(WorkerId worker, const PublishGeneration& generation,
   send(seat, message, lent);
 }
 
-bool Conductor::turn(Duration wait) {
+bool Conductor::turn(Duration wait, std::span<const int> also) {
   std::vector<pollfd> ready{{.fd = listener_.descriptor(), .events = POLLIN, .revents = 0},
                             {.fd = launcher_.descriptor(), .events = POLLIN, .revents = 0}};
+  for (const int descriptor : also) {
+    ready.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
+  }
   for (const UnixChannel& stranger : strangers_) {
     ready.push_back({.fd = stranger.descriptor(), .events = POLLIN, .revents = 0});
   }
@@ -249,6 +319,7 @@ bool Conductor::turn(Duration wait) {
     fmt::print(stderr, "rubato: {}\n", problem);
   }
   find_hung();
+  finish_suspending();
   timeline_.total = now();
   return !(is_winding_down_ && seats_.empty());
 }

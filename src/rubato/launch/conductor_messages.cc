@@ -323,6 +323,9 @@ void Conductor::on_ended(const WorkerEnd& ended) {
   hear(ended.worker);
   const Seat seat = std::move(found->second);
   seats_.erase(found);
+  if (events_.on_end) {
+    events_.on_end(ended.worker);
+  }
   std::string cause = describe(ended.cause);
   if (!seat.verdict.empty()) {
     cause += ", " + seat.verdict;
@@ -334,6 +337,7 @@ void Conductor::on_ended(const WorkerEnd& ended) {
   const bool is_leader = last != nullptr && last->members.front() == ended.worker;
   if (is_leader && ended.cause.kind != ExitKind::Finished) {
     timeline_.exit_code = shell_code(ended.cause.status);
+    timeline_.cause = ended.cause.kind;
     timeline_.outcome = JobOutcome::Failed;
     timeline_.reason = fmt::format("worker {} after training: {}", ended.worker.value, cause);
   }
@@ -354,6 +358,7 @@ void Conductor::on_ended(const WorkerEnd& ended) {
     if (failures_ >= options_.failures_max || kills_ >= options_.kills_max ||
         (ended.cause.kind == ExitKind::Finished && never_spoke)) {
       const bool is_plain = ended.cause.kind == ExitKind::Finished;
+      timeline_.cause = is_plain ? ExitKind::UserError : ended.cause.kind;
       fail(JobOutcome::Failed, is_plain ? kJobExitBadInput : shell_code(ended.cause.status),
            is_plain ? "the program ended without training a step under Rubato" : cause);
       return;

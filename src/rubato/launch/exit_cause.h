@@ -26,6 +26,9 @@ enum class ExitKind {
   Lost,  // Its node or its starter is gone: how it ended is not known.
 };
 
+/// `user_error`, `out_of_memory`: for other programs.
+[[nodiscard]] std::string_view exit_word(ExitKind kind);
+
 /// What is known beside the status of a process.
 struct ExitEvidence {
   std::vector<int> signals_sent{};  // By us, to this worker.

@@ -41,6 +41,11 @@ Result<bool> ElasticWorker::enter() {
     const auto& built = std::get<BuiltGroup>(next);
     generation_ = built.number;
     if (built.communicator == nullptr) {
+      if (built.is_last && has_state_ && rank_ == 0) {
+        if (Status written = write_snapshot(); !written) {
+          return written.error();
+        }
+      }
       last_commit_ = {};  // Not to train is no pause for one who is not meant to.
       wire::FromWorker message;
       message.mutable_parked()->set_generation(built.number);
