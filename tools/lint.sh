@@ -12,9 +12,11 @@ python3 -B tools/check_layers.py . || failed=1
 python3 -B tools/check_tidy.py . || failed=1
 
 echo "== clang-tidy"
-files='/src/rubato/.*(?<!_test)\.cc$'
+# What includes libtorch is left out, as STYLE says: clang-tidy 14 was not done with one such file
+# after five minutes.
+files='/src/rubato/(?!runtime/torch/).*(?<!_test)\.cc$'
 if [ -n "${LINT_TESTS:-}" ]; then
-  files='/(src/rubato|tests)/.*\.cc$'
+  files='/(src/rubato/(?!runtime/torch/)|tests/).*\.cc$'
 fi
 # Warnings of the compiler are g++'s affair; clang-tidy only runs its own checks.
 run-clang-tidy -quiet -p build-lint -j "$jobs" -extra-arg=-Wno-unknown-warning-option \

@@ -1,7 +1,7 @@
 // `rubato policy list`: every scheduler that can be named, with where it comes from; `policy new`.
 #pragma once
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
 

@@ -14,6 +14,7 @@
 #include <fmt/core.h>
 
 #include "rubato/cli/exit_code.h"
+#include "rubato/cli/job_directory.h"
 #include "rubato/cli/scaling_pass.h"
 #include "rubato/cli/train_report.h"
 #include "rubato/cli/train_script.h"
@@ -46,52 +47,6 @@ struct TrainFlags {
   bool measures = false;
   bool is_foreign = false;
   std::vector<std::string> command{};
-};
-
-/// A directory that is gone with the object, unless it was the user's.
-class JobDirectory {
- public:
-  [[nodiscard]] static Result<JobDirectory> open(const std::string& wanted) {
-    std::error_code failure;
-    JobDirectory made;
-    if (!wanted.empty()) {
-      fs::create_directories(wanted, failure);
-      made.path_ = wanted;
-    } else {
-      std::string pattern = (fs::temp_directory_path(failure) / "rubato-XXXXXX").string();
-      if (failure || ::mkdtemp(pattern.data()) == nullptr) {
-        return Error{.code = ErrorCode::Io,
-                     .message = fmt::format("cannot make the directory {}", pattern)};
-      }
-      made.path_ = pattern;
-      made.is_ours_ = true;
-    }
-    if (failure) {
-      return Error{.code = ErrorCode::Io,
-                   .message = fmt::format("cannot use {}: {}", wanted, failure.message())};
-    }
-    return made;
-  }
-
-  JobDirectory(JobDirectory&& other) noexcept
-      : path_(std::move(other.path_)), is_ours_(std::exchange(other.is_ours_, false)) {}
-  JobDirectory& operator=(JobDirectory&&) = delete;
-  JobDirectory(const JobDirectory&) = delete;
-  JobDirectory& operator=(const JobDirectory&) = delete;
-  ~JobDirectory() {
-    if (is_ours_) {
-      std::error_code ignored;
-      fs::remove_all(path_, ignored);
-    }
-  }
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  JobDirectory() = default;
-
-  std::string path_{};
-  bool is_ours_ = false;
 };
 
 void print_notes(LocalLauncher& launcher) {
@@ -147,10 +102,9 @@ int report(const JobTimeline& timeline, const TrainFlags& flags) {
 }
 
 // A program that knows nothing of us.
-int train_foreign(const TrainFlags& flags, TrainScript& script, LocalLauncher& launcher,
-                  Environment environment) {
+int train_foreign(const TrainFlags& flags, TrainScript& script, LocalLauncher& launcher) {
   RestartedJob job({.command = flags.command,
-                    .environment = std::move(environment),
+                    .environment = worker_environment(),
                     .working_directory = fs::current_path().string(),
                     .workers = flags.workers},
                    launcher);
@@ -165,13 +119,30 @@ int train_foreign(const TrainFlags& flags, TrainScript& script, LocalLauncher& l
   return report(job.timeline(), flags);
 }
 
+ConductorOptions conductor_options(const TrainFlags& flags, const TrainScript& script,
+                                   const std::string& directory) {
+  return {.command = flags.command,
+          .environment = worker_environment(),
+          .working_directory = fs::current_path().string(),
+          .directory = directory,
+          .workers = flags.workers,
+          .seed = flags.seed,
+          .membership = {.parked_max = flags.parked},
+          .patience = whole_micros(flags.patience_seconds * 1e6),
+          .start_patience = whole_micros(flags.start_patience_seconds * 1e6),
+          .snapshot_steps = flags.snapshot_steps,
+          .milestones = script.steps(),
+          .hosts = flags.hosts};
+}
+
 int train(const TrainFlags& flags) {
   auto script = TrainScript::parse(flags.script, flags.is_foreign ? "second" : "step");
   if (!script) {
     return fail_verb("train", script.error());
   }
   catch_interrupts();
-  const auto directory = JobDirectory::open(flags.directory);
+  std::error_code failure;
+  const auto directory = JobDirectory::open(flags.directory, fs::temp_directory_path(failure));
   if (!directory) {
     return fail_verb("train", directory.error());
   }
@@ -185,24 +156,12 @@ int train(const TrainFlags& flags) {
     return fail_verb("train", launcher.error());
   }
   if (flags.is_foreign) {
-    return train_foreign(flags, *script, **launcher, worker_environment());
+    return train_foreign(flags, *script, **launcher);
   }
-  ConductorOptions options{.command = flags.command,
-                           .environment = worker_environment(),
-                           .working_directory = fs::current_path().string(),
-                           .directory = directory->path(),
-                           .workers = flags.workers,
-                           .seed = flags.seed,
-                           .membership = {.parked_max = flags.parked},
-                           .patience = whole_micros(flags.patience_seconds * 1e6),
-                           .start_patience = whole_micros(flags.start_patience_seconds * 1e6),
-                           .snapshot_steps = flags.snapshot_steps,
-                           .milestones = script->steps(),
-                           .hosts = flags.hosts};
   Conductor* conducted = nullptr;
   std::optional<ScalingMeasurement> measurement = measurement_of(flags);
   auto conductor = Conductor::open(
-      std::move(options), **launcher,
+      conductor_options(flags, *script, directory->path()), **launcher,
       {.on_step = [&](std::uint64_t step) { script->on_step(step, *conducted); },
        .on_profile = [&](const ShapeRecord& recent) { take_in(recent, measurement, *conducted); },
        .on_leader = [&](WorkerId worker) { (*launcher)->echo(worker); }});
