@@ -60,6 +60,8 @@ docs: configure ## Write the documents that are made from the program
 	@cmake --build --preset release -j $(JOBS) --target rubato
 	build/rubato policy list --markdown > build/policies.md
 	@cp build/policies.md docs/policies.md
+	build/rubato openapi > build/openapi.json
+	@cp build/openapi.json docs/openapi.json
 
 soak: deps ## Fuzz for a minute each, then all tests under sanitizers with many seeds
 	@tools/soak.sh

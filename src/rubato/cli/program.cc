@@ -18,6 +18,7 @@
 #include "rubato/cli/sim_verb.h"
 #include "rubato/cli/trace_verbs.h"
 #include "rubato/cli/train_verb.h"
+#include "rubato/live/openapi.h"
 
 namespace rubato {
 namespace {
@@ -66,6 +67,10 @@ int run_program(const std::vector<std::string>& arguments) {
   app.add_subcommand("version", "Print the version")->callback([] {
     fmt::print("rubato {}\n", RUBATO_VERSION);
   });
+  // For `make docs`; users find the document on the server.
+  app.add_subcommand("openapi", "Print the OpenAPI document of the REST interface")
+      ->group("")
+      ->callback([] { fmt::print("{}", openapi_document()); });
   // CLI11 takes the arguments last one first, without the program's name.
   std::vector<std::string> reversed(arguments.rbegin(), std::prev(arguments.rend()));
   try {
