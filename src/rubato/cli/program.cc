@@ -18,13 +18,14 @@
 #include "rubato/cli/sim_verb.h"
 #include "rubato/cli/trace_verbs.h"
 #include "rubato/cli/train_verb.h"
+#include "rubato/cli/up_verb.h"
 #include "rubato/live/openapi.h"
 
 namespace rubato {
 namespace {
 
-constexpr std::array<std::string_view, 6> kVerbs = {"sim",  "policy", "trace",
-                                                    "demo", "train",  "version"};
+constexpr std::array<std::string_view, 7> kVerbs = {"sim",   "policy", "trace",  "demo",
+                                                    "train", "up",     "version"};
 
 std::string joined(const std::vector<std::string>& words) {
   std::string line;
@@ -61,6 +62,7 @@ int run_program(const std::vector<std::string>& arguments) {
   add_trace_verbs(app, code);
   add_demo_verb(app, code, command);
   add_train_verb(app, code);
+  add_up_verb(app, code);
   add_agent_verb(app, code);
   add_conduct_verb(app, code);
   add_emulate_verb(app, code);
