@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -220,6 +221,49 @@ TEST(Checkpoint, KeepsTheOrderOfKinds) {
   for (const std::string model : {"zebra", "ant", "linear"}) {
     const Job like{.model = model, .batch = 1};
     EXPECT_EQ(other.state().speeds.find(like), engine.state().speeds.find(like));
+  }
+}
+
+/// Wants four GPUs for each job whatever becomes of it, and to be woken when it draws.
+class StubbornPolicy final : public Policy {
+ public:
+  [[nodiscard]] Traits traits() const override { return {.resizes = true}; }
+  [[nodiscard]] Decision on(const Event& event, const View& view) override {
+    Decision decision{.is_round = true};
+    if (const auto* arrival = std::get_if<Arrival>(&event)) {
+      decision.verdicts.push_back({.job = arrival->job.id});
+    }
+    view.jobs.for_each(
+        [&](const JobState& job) { decision.targets.push_back({.job = job.id(), .workers = 4}); });
+    decision.wake_at = later(view.now, seconds(view.random.uniform(1, 2)));
+    return decision;
+  }
+};
+
+TEST(Checkpoint, KeepsDrawsAndWhatThePolicyIsStillToBeTold) {
+  const World world{.cluster = "2x4", .seed = 5, .placer = "hived:vc=a:1x2"};
+  const auto made = [&] {
+    return Engine::with(
+        world.topology(), SpeedBook(world.speeds, world.topology()),
+        [] { return std::make_unique<StubbornPolicy>(); }, world.options());
+  };
+  Engine engine = made();
+  Job wide = job(1, 100);
+  wide.tenant = "a";
+  static_cast<void>(engine.on(at(0), Arrival{.job = wide}));
+  ASSERT_EQ(engine.state().unserved, std::vector<JobId>{JobId{1}});
+  Engine other = made();
+
+  ASSERT_TRUE(other.load(engine.save()).ok());
+
+  for (int second = 1; second < 5; ++second) {
+    const Commands expected = engine.on(at(second), Tick{});
+    const Commands commands = other.on(at(second), Tick{});
+    ASSERT_GE(only<Wake>(commands).size(), 3U);  // For the tick, and for what it is told then.
+    ASSERT_EQ(commands.size(), expected.size());
+    for (std::size_t i = 0; i < commands.size(); ++i) {
+      EXPECT_EQ(command_line(commands[i]), command_line(expected[i]));
+    }
   }
 }
 
