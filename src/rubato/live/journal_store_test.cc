@@ -211,6 +211,21 @@ TEST_F(JournalStoreTest, FallsBackToTheCheckpointBeforeADamagedOne) {
   EXPECT_EQ((*checkpoint)->bytes, "");
 }
 
+TEST_F(JournalStoreTest, KeepsTheNewestCheckpointsOnly) {
+  JournalStore store = opened();
+  for (std::uint64_t job = 1; job <= 4; ++job) {
+    auto batch = submissions(job, job);
+    ASSERT_TRUE(store.append(batch).ok());
+    ASSERT_TRUE(store.add_checkpoint("state").ok());
+  }
+
+  auto database = SqliteDatabase::open(path(), SqliteDatabase::Mode::Read);
+
+  ASSERT_TRUE(database.ok());
+  EXPECT_EQ(*database->number("SELECT count(*) FROM checkpoints"), JournalStore::kCheckpointsKept);
+  EXPECT_EQ(*database->number("SELECT min(sequence) FROM checkpoints"), 3);
+}
+
 TEST_F(JournalStoreTest, StopsReadingAtTheFirstErrorOfTheVisitor) {
   JournalStore store = opened();
   auto batch = submissions(1, 3);
