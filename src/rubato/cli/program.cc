@@ -15,6 +15,7 @@
 #include "rubato/cli/exit_code.h"
 #include "rubato/cli/job_verbs.h"
 #include "rubato/cli/policy_verb.h"
+#include "rubato/cli/shell_verbs.h"
 #include "rubato/cli/sim_verb.h"
 #include "rubato/cli/submit_verbs.h"
 #include "rubato/cli/trace_verbs.h"
@@ -69,6 +70,7 @@ int run_program(const std::vector<std::string>& arguments) {
   app.add_subcommand("version", "Print the version")->callback([] {
     fmt::print("rubato {}\n", RUBATO_VERSION);
   });
+  add_shell_verbs(app, code);
   // CLI11 takes the arguments last one first, without the program's name.
   std::vector<std::string> reversed(arguments.rbegin(), std::prev(arguments.rend()));
   try {
