@@ -20,6 +20,8 @@
 
 #include <fmt/core.h>
 
+#include "rubato/cli/peak_memory.h"
+
 namespace rubato {
 namespace {
 
@@ -63,12 +65,6 @@ void send(int pipe, const Message& message) {
     from += std::max<ssize_t>(sent, 0);
     left -= static_cast<std::size_t>(std::max<ssize_t>(sent, 0));
   }
-}
-
-std::int64_t peak_rss_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return std::int64_t{usage.ru_maxrss} * 1024;
 }
 
 // Never returns: the child has nothing to do with what the parent does next.

@@ -2,7 +2,7 @@
 // and which of them a platform uses.
 #pragma once
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
 

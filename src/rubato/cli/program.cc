@@ -10,8 +10,11 @@
 #include <fmt/core.h>
 
 #include "rubato/base/spelling.h"
+#include "rubato/cli/agent_verb.h"
 #include "rubato/cli/cluster_verbs.h"
+#include "rubato/cli/conduct_verb.h"
 #include "rubato/cli/demo_verb.h"
+#include "rubato/cli/emulate_verb.h"
 #include "rubato/cli/exit_code.h"
 #include "rubato/cli/job_verbs.h"
 #include "rubato/cli/policy_verb.h"
@@ -20,6 +23,7 @@
 #include "rubato/cli/submit_verbs.h"
 #include "rubato/cli/trace_verbs.h"
 #include "rubato/cli/train_verb.h"
+#include "rubato/live/openapi.h"
 
 namespace rubato {
 namespace {
@@ -67,9 +71,16 @@ int run_program(const std::vector<std::string>& arguments) {
   add_trace_verbs(app, code);
   add_demo_verb(app, code, command);
   add_train_verb(app, code);
+  add_agent_verb(app, code);
+  add_conduct_verb(app, code);
+  add_emulate_verb(app, code);
   app.add_subcommand("version", "Print the version")->callback([] {
     fmt::print("rubato {}\n", RUBATO_VERSION);
   });
+  // For `make docs`; users find the document on the server.
+  app.add_subcommand("openapi", "Print the OpenAPI document of the REST interface")
+      ->group("")
+      ->callback([] { fmt::print("{}", openapi_document()); });
   add_shell_verbs(app, code);
   // CLI11 takes the arguments last one first, without the program's name.
   std::vector<std::string> reversed(arguments.rbegin(), std::prev(arguments.rend()));

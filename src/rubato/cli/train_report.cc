@@ -9,8 +9,8 @@
 namespace rubato {
 namespace {
 
-constexpr std::array<std::string_view, 5> kOutcomes = {"running", "finished", "failed", "requeue",
-                                                       "refused"};
+constexpr std::array<std::string_view, 6> kOutcomes = {"running", "finished", "failed",
+                                                       "requeue", "refused",  "suspended"};
 
 std::string_view outcome_name(JobOutcome outcome) {
   return kOutcomes[static_cast<std::size_t>(outcome)];

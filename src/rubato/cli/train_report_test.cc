@@ -89,6 +89,7 @@ TEST(TrainReport, NamesEveryOutcome) {
   EXPECT_EQ(name(JobOutcome::Failed), "failed");
   EXPECT_EQ(name(JobOutcome::Requeue), "requeue");
   EXPECT_EQ(name(JobOutcome::Refused), "refused");
+  EXPECT_EQ(name(JobOutcome::Suspended), "suspended");
 }
 
 }  // namespace

@@ -29,7 +29,9 @@ void add_pages(const CLI::App& app, const std::string& path, std::vector<VerbPag
   for (const CLI::Option* option : app.get_options({})) {
     page.options.push_back(option_of(*option));
   }
-  const auto children = app.get_subcommands({});
+  // Verbs without a group are for other parts of ours, not for people.
+  const auto children =
+      app.get_subcommands([](const CLI::App* child) { return !child->get_group().empty(); });
   for (const CLI::App* child : children) {
     page.verbs.push_back(child->get_name());
   }

@@ -15,9 +15,6 @@
 namespace rubato {
 namespace {
 
-constexpr int kExitBadInput = 65;
-constexpr int kExitFailed = 1;
-
 Descriptor meeting_memory() {
   Descriptor memory(::memfd_create("rubato-meeting", MFD_CLOEXEC));
   RUBATO_CHECK(memory.is_open() && ::ftruncate(memory.get(), kMeetingBytes) == 0);
@@ -58,7 +55,7 @@ Result<std::unique_ptr<Conductor>> Conductor::open(ConductorOptions options, Lau
   std::unique_ptr<Conductor> conductor(
       new Conductor(std::move(options), launcher, std::move(events),  // NOLINT: private constructor
                     std::move(*listener)));
-  if (conductor->options_.snapshot_steps > 0) {
+  if (conductor->options_.snapshot_steps > 0 || conductor->options_.keeps_snapshots) {
     const auto warnings =
         conductor->snapshots_.use_directory(conductor->options_.directory + "/snapshots");
     if (!warnings) {
@@ -80,9 +77,73 @@ Duration Conductor::now() const {
   return std::chrono::duration_cast<Duration>(Clock::now() - began_);
 }
 
-void Conductor::resize(int workers) {
+void Conductor::resize(int workers, std::set<WorkerId> leaving) {
+  suspend_by_.reset();
   ordered_ = Clock::now();
-  carry_out(membership_.set_target(workers), fmt::format("resize to {}", workers));
+  carry_out(membership_.set_target(workers, std::move(leaving)),
+            fmt::format("resize to {}", workers));
+}
+
+void Conductor::suspend(const std::string& reason) {
+  if (is_winding_down_) {
+    return;
+  }
+  ordered_ = Clock::now();
+  suspend_by_ = ordered_ + options_.suspend_patience;
+  suspend_reason_ = reason;
+  carry_out(membership_.set_target(0), reason);
+}
+
+// What was committed lies in a snapshot once all have parked: the leader's words come in order.
+void Conductor::finish_suspending() {
+  if (!suspend_by_ || is_winding_down_ || !(membership_.is_idle() || Clock::now() > *suspend_by_)) {
+    return;
+  }
+  timeline_.outcome = JobOutcome::Suspended;
+  timeline_.reason = suspend_reason_;
+  is_winding_down_ = true;
+  for (auto& [id, seat] : seats_) {
+    if (membership_.is_idle()) {
+      end(id, suspend_reason_);
+    } else {
+      [[maybe_unused]] const Status killed = launcher_.signal(id, SIGKILL);
+    }
+  }
+  known_step_ = snapshots_.newest().value_or(ResumePoint{}).step;
+  snapshots_.flush();
+}
+
+void Conductor::snapshot_now() {
+  if (const auto leader = worker_at(0); leader && seats_.contains(*leader)) {
+    wire::FromConductor message;
+    message.mutable_snapshot_now();
+    send(seats_.at(*leader), message);
+  }
+}
+
+int Conductor::workers_training() const {
+  const auto found =
+      std::ranges::find(timeline_.generations, entered_generation_, &GenerationRecord::number);
+  const bool trains =
+      found != timeline_.generations.end() && !is_winding_down_ && !membership_.is_idle();
+  return trains ? static_cast<int>(std::ranges::count_if(
+                      found->members, [&](WorkerId id) { return seats_.contains(id); }))
+                : 0;
+}
+
+std::vector<WorkerId> Conductor::occupants() const {
+  std::vector<WorkerId> found;
+  for (const auto& [id, seat] : seats_) {
+    if (!membership_.is_parked(id)) {
+      found.push_back(id);
+    }
+  }
+  return found;
+}
+
+std::optional<std::uint64_t> Conductor::snapshot_step() const {
+  const auto newest = snapshots_.newest();
+  return newest ? std::optional(newest->step) : std::nullopt;
 }
 
 std::optional<WorkerId> Conductor::worker_at(int rank) const {
@@ -111,6 +172,7 @@ void Conductor::carry_out(const MembershipCommands& commands, const std::string&
 void Conductor::start(WorkerId worker) {
   Seat& seat = seats_[worker];
   seat.host = options_.hosts[(worker.value - 1) % options_.hosts.size()];
+  seat.heard = Clock::now();
   seat.record = timeline_.workers.size();
   timeline_.workers.push_back(WorkerRecord{.worker = worker, .started = now()});
   Environment environment = options_.environment;
@@ -118,13 +180,16 @@ void Conductor::start(WorkerId worker) {
   environment["RUBATO_WORKER"] = std::to_string(worker.value);
   environment["RUBATO_TOKEN"] = std::to_string(token_);
   environment["RUBATO_HOST"] = seat.host;
+  if (events_.on_start) {
+    environment = overridden(std::move(environment), events_.on_start(worker));
+  }
   const Status started = launcher_.start({.worker = worker,
                                           .argv = options_.command,
                                           .environment = std::move(environment),
                                           .directory = options_.working_directory});
   if (!started) {
     seats_.erase(worker);
-    fail(JobOutcome::Failed, kExitBadInput, started.error().message);
+    fail(JobOutcome::Failed, kJobExitBadInput, started.error().message);
   }
 }
 
@@ -213,9 +278,12 @@ void Conductor::tell(WorkerId worker, const PublishGeneration& generation,
   send(seat, message, lent);
 }
 
-bool Conductor::turn(Duration wait) {
+bool Conductor::turn(Duration wait, std::span<const int> also) {
   std::vector<pollfd> ready{{.fd = listener_.descriptor(), .events = POLLIN, .revents = 0},
                             {.fd = launcher_.descriptor(), .events = POLLIN, .revents = 0}};
+  for (const int descriptor : also) {
+    ready.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
+  }
   for (const UnixChannel& stranger : strangers_) {
     ready.push_back({.fd = stranger.descriptor(), .events = POLLIN, .revents = 0});
   }
@@ -235,8 +303,8 @@ bool Conductor::turn(Duration wait) {
       hear(talking[i]);
     }
   }
-  hear_strangers();
   take_connections();
+  hear_strangers();
   for (const WorkerEnd& end : launcher_.ended()) {
     on_ended(end);
   }
@@ -251,6 +319,7 @@ bool Conductor::turn(Duration wait) {
     fmt::print(stderr, "rubato: {}\n", problem);
   }
   find_hung();
+  finish_suspending();
   timeline_.total = now();
   return !(is_winding_down_ && seats_.empty());
 }
@@ -259,19 +328,44 @@ bool Conductor::turn(Duration wait) {
 // it could write into the memory of the others.
 void Conductor::find_hung() {
   const auto moment = Clock::now();
-  const bool was_asleep = moment - last_turn_ > options_.patience / 2;
+  const auto gap = moment - last_turn_;
+  const bool was_asleep = gap > options_.patience / 2;
   last_turn_ = moment;
   for (auto& [id, seat] : seats_) {
-    // Without a line it can be told of no generation, and the others would wait for it.
-    const Duration patience = seat.is_cut_off ? options_.heartbeat : options_.patience;
     if (was_asleep) {
-      seat.heard = moment;  // It is we who were not listening.
-    } else if ((seat.channel || seat.is_cut_off) && moment - seat.heard > patience) {
-      seat.heard = moment;
-      [[maybe_unused]] const Status killed = launcher_.signal(id, SIGKILL);
+      // It is we who were not listening. Whoever starts may be frozen all the same.
+      seat.heard = seat.channel || seat.is_cut_off ? moment : std::min(seat.heard + gap, moment);
+    } else {
+      kill_silent(id, seat, moment);
     }
     find_idle(id, seat, moment);
   }
+}
+
+void Conductor::kill_silent(WorkerId worker, Seat& seat, Clock::time_point moment) {
+  const bool is_starting = !seat.channel && !seat.is_cut_off;
+  if (is_starting && (seat.is_finished || seat.is_told_to_exit)) {
+    return;  // It has hung up for good, and `find_idle` sees to it.
+  }
+  Duration patience = is_starting ? options_.start_patience : options_.patience;
+  if (seat.is_cut_off) {
+    // It can be told of no generation, and the others would wait for it.
+    patience = options_.heartbeat;
+  }
+  if (moment - seat.heard <= patience) {
+    return;
+  }
+  seat.heard = moment;
+  seat.is_overdue = is_starting;
+  seat.verdict = fmt::format("{} for {:.3g} s",
+                             is_starting       ? "not a word since its start"
+                             : seat.is_cut_off ? "lived on without its line"
+                                               : "no sign of life",
+                             to_seconds(patience));
+  if (is_starting) {
+    fmt::print(stderr, "rubato: worker {}: {}; it is replaced\n", worker.value, seat.verdict);
+  }
+  [[maybe_unused]] const Status killed = launcher_.signal(worker, SIGKILL);
 }
 
 // The job must not wait for workers that have no part in it any more.
@@ -296,7 +390,9 @@ void Conductor::fail(JobOutcome outcome, int exit_code, std::string reason) {
   wind_down();
 }
 
-void Conductor::stop(const std::string& reason) { fail(JobOutcome::Failed, kExitFailed, reason); }
+void Conductor::stop(const std::string& reason) {
+  fail(JobOutcome::Failed, kJobExitFailed, reason);
+}
 
 void Conductor::wind_down() {
   is_winding_down_ = true;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,12 +35,16 @@ struct ConductorOptions {
   MembershipOptions membership{};
   Duration heartbeat = std::chrono::milliseconds(100);
   Duration patience = std::chrono::milliseconds(1500);  // Without a heartbeat: the worker hangs.
-  Duration exit_patience = std::chrono::seconds(10);    // With one that was told to leave.
-  int failures_max = 3;                                 // In a row, without a step between them.
-  int kills_max = 30;  // By others than us or the program, likewise.
+  // Until its first word: programs load their data before it.
+  Duration start_patience = std::chrono::minutes(5);
+  Duration exit_patience = std::chrono::seconds(10);  // With one that was told to leave.
+  int failures_max = 3;                               // In a row, without a step between them.
+  int kills_max = 30;                                 // By others than us or the program, likewise.
   std::uint32_t snapshot_steps = 0;
   std::vector<std::uint64_t> milestones{};
   std::vector<std::string> hosts{};  // Workers sit on these in turn; empty: all on one.
+  bool keeps_snapshots = false;      // On disk, also where none are written by themselves.
+  Duration suspend_patience = std::chrono::seconds(60);  // With a step that does not end.
 };
 
 /// What an onlooker may want to hear at once.
@@ -49,6 +54,9 @@ struct ConductorEvents {
   std::function<void(const GenerationRecord& record)> on_generation{};
   std::function<void(const ShapeRecord& recent)> on_profile{};  // Of the steps since the last.
   std::function<void(WorkerId worker)> on_leader{};  // Rank 0 of a generation that was entered.
+  // Called before a worker is started: what it must see beside what all see.
+  std::function<Environment(WorkerId worker)> on_start{};
+  std::function<void(WorkerId worker)> on_end{};  // Its process is gone.
 };
 
 /// One job. Used from one thread, which turns its loop.
@@ -59,9 +67,16 @@ class Conductor {
                                                                ConductorEvents events);
 
   /// Waits for something to happen, at most so long, and deals with it. False: the job is over.
-  [[nodiscard]] bool turn(Duration wait);
+  /// Also returns when `also` can be read.
+  [[nodiscard]] bool turn(Duration wait, std::span<const int> also = {});
 
-  void resize(int workers);
+  /// At least one worker; those who are leaving are replaced even if their number is right.
+  void resize(int workers, std::set<WorkerId> leaving = {});
+  /// Ends all workers after the step they are at; what they have committed is then on disk. The
+  /// outcome is Suspended, unless the job is over first.
+  void suspend(const std::string& reason);
+  /// Rank 0 writes a snapshot after its step.
+  void snapshot_now();
   /// The worker at a rank of the present generation, if there is one.
   [[nodiscard]] std::optional<WorkerId> worker_at(int rank) const;
   [[nodiscard]] Status signal(WorkerId worker, int signal);
@@ -69,6 +84,13 @@ class Conductor {
   void stop(const std::string& reason);
 
   [[nodiscard]] const JobTimeline& timeline() const { return timeline_; }
+  /// Steps that are committed, as far as is known; less than before after a loss of all workers.
+  [[nodiscard]] std::uint64_t step() const { return known_step_; }
+  /// Members of the generation that trains; none before the first is entered, or at its end.
+  [[nodiscard]] int workers_training() const;
+  /// Workers whose processes run and do not just wait to be used again.
+  [[nodiscard]] std::vector<WorkerId> occupants() const;
+  [[nodiscard]] std::optional<std::uint64_t> snapshot_step() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -77,10 +99,12 @@ class Conductor {
     std::string host{};
     std::optional<UnixChannel> channel{};
     Descriptor arena{};
-    Clock::time_point heard{};
-    std::uint64_t epoch = 0;   // It trains in.
-    std::set<WorkerId> met{};  // Whose arenas it has.
-    bool is_cut_off = false;   // It has closed its line, or lost it.
+    Clock::time_point heard{};  // At first: when it was started.
+    std::uint64_t epoch = 0;    // It trains in.
+    std::set<WorkerId> met{};   // Whose arenas it has.
+    bool is_cut_off = false;    // It has closed its line, or lost it.
+    bool is_overdue = false;    // It was killed because it had never said a word.
+    std::string verdict{};      // Why we have killed it, if we have.
     bool is_finished = false;
     bool is_told_to_exit = false;
     Clock::time_point told{};
@@ -118,7 +142,9 @@ class Conductor {
   void look_up(WorkerId worker, const std::string& key);
   void note_step(std::uint64_t step);
   void find_hung();
+  void kill_silent(WorkerId worker, Seat& seat, Clock::time_point moment);
   void find_idle(WorkerId worker, Seat& seat, Clock::time_point moment);
+  void finish_suspending();
   void wind_down();
   void fail(JobOutcome outcome, int exit_code, std::string reason);
   [[nodiscard]] GenerationRecord* record_of(std::uint64_t generation);
@@ -146,6 +172,8 @@ class Conductor {
   std::optional<std::uint64_t> finished_generation_;  // The one that has done the last step.
   Clock::time_point finished_;
   bool is_winding_down_ = false;
+  std::optional<Clock::time_point> suspend_by_;  // All workers are to park; then they are ended.
+  std::string suspend_reason_;
   JobTimeline timeline_;
 };
 

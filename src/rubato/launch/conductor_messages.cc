@@ -10,8 +10,6 @@
 namespace rubato {
 namespace {
 
-constexpr int kExitBadInput = 65;
-
 // Somebody ended it from outside, maybe with all others: that says nothing against the program.
 bool is_kill(const ExitCause& cause) {
   return cause.kind == ExitKind::Signal &&
@@ -148,7 +146,7 @@ void Conductor::handle(WorkerId worker, const wire::FromWorker& message,
       on_finished(worker, message.finished());
       break;
     case wire::FromWorker::kRefused:
-      fail(JobOutcome::Refused, kExitBadInput, message.refused().reason());
+      fail(JobOutcome::Refused, kJobExitBadInput, message.refused().reason());
       break;
     case wire::FromWorker::kProfile:
       add_profile(message.profile());
@@ -325,7 +323,13 @@ void Conductor::on_ended(const WorkerEnd& ended) {
   hear(ended.worker);
   const Seat seat = std::move(found->second);
   seats_.erase(found);
-  const std::string cause = describe(ended.cause);
+  if (events_.on_end) {
+    events_.on_end(ended.worker);
+  }
+  std::string cause = describe(ended.cause);
+  if (!seat.verdict.empty()) {
+    cause += ", " + seat.verdict;
+  }
   timeline_.workers[seat.record].ended = now();
   timeline_.workers[seat.record].cause = cause;
   // What the program does after training is done by the first rank alone.
@@ -333,6 +337,7 @@ void Conductor::on_ended(const WorkerEnd& ended) {
   const bool is_leader = last != nullptr && last->members.front() == ended.worker;
   if (is_leader && ended.cause.kind != ExitKind::Finished) {
     timeline_.exit_code = shell_code(ended.cause.status);
+    timeline_.cause = ended.cause.kind;
     timeline_.outcome = JobOutcome::Failed;
     timeline_.reason = fmt::format("worker {} after training: {}", ended.worker.value, cause);
   }
@@ -343,16 +348,18 @@ void Conductor::on_ended(const WorkerEnd& ended) {
     fail(JobOutcome::Requeue, kExitRequeue, "the program asked to be queued again");
     return;
   }
-  const bool is_own_failure =
-      ended.cause.kind == ExitKind::UserError || ended.cause.kind == ExitKind::OutOfMemory ||
-      ended.cause.kind == ExitKind::Finished || ended.cause.kind == ExitKind::Signal;
+  const bool is_own_failure = ended.cause.kind == ExitKind::UserError ||
+                              ended.cause.kind == ExitKind::OutOfMemory ||
+                              ended.cause.kind == ExitKind::Finished ||
+                              ended.cause.kind == ExitKind::Signal || seat.is_overdue;
   if (is_own_failure && !seat.is_told_to_exit) {
-    ++(is_kill(ended.cause) ? kills_ : failures_);
+    ++(is_kill(ended.cause) && !seat.is_overdue ? kills_ : failures_);
     const bool never_spoke = timeline_.workers[seat.record].warm == Duration{};
     if (failures_ >= options_.failures_max || kills_ >= options_.kills_max ||
         (ended.cause.kind == ExitKind::Finished && never_spoke)) {
       const bool is_plain = ended.cause.kind == ExitKind::Finished;
-      fail(JobOutcome::Failed, is_plain ? kExitBadInput : shell_code(ended.cause.status),
+      timeline_.cause = is_plain ? ExitKind::UserError : ended.cause.kind;
+      fail(JobOutcome::Failed, is_plain ? kJobExitBadInput : shell_code(ended.cause.status),
            is_plain ? "the program ended without training a step under Rubato" : cause);
       return;
     }

@@ -222,6 +222,35 @@ TEST_F(ConductorTest, KillsAWorkerThatShowsNoSignOfLife) {
   });
 }
 
+TEST_F(ConductorTest, ReplacesAWorkerThatFreezesBeforeItsFirstWord) {
+  options_.start_patience = std::chrono::milliseconds(20);
+  open();
+  join(1);
+  beat(1, 0);
+
+  turn_until([&] { return launcher_.killed.contains(WorkerId{2}); });
+  lose(2, ExitKind::KilledByUs, {.signal = SIGKILL});
+
+  EXPECT_FALSE(launcher_.killed.contains(WorkerId{1})) << "it has said something";
+  EXPECT_THAT(launcher_.started, ElementsAre(WorkerId{1}, WorkerId{2}, WorkerId{3}));
+  EXPECT_THAT(conductor_->timeline().workers[1].cause, HasSubstr("not a word since its start"));
+}
+
+TEST_F(ConductorTest, GivesUpAProgramWhoseWorkersNeverSayAWord) {
+  options_.start_patience = std::chrono::milliseconds(5);
+  options_.workers = 1;
+  open();
+
+  for (std::uint64_t worker = 1; worker <= 3; ++worker) {
+    EXPECT_EQ(conductor_->timeline().outcome, JobOutcome::Running);
+    turn_until([&] { return launcher_.killed.contains(WorkerId{worker}); });
+    lose(worker, ExitKind::KilledByUs, {.signal = SIGKILL});
+  }
+
+  EXPECT_EQ(conductor_->timeline().outcome, JobOutcome::Failed);
+  EXPECT_THAT(conductor_->timeline().reason, HasSubstr("not a word since its start"));
+}
+
 TEST_F(ConductorTest, KillsAWorkerThatHasHungUpButLivesOn) {
   options_.heartbeat = std::chrono::milliseconds(1);
   train_both();
@@ -380,6 +409,60 @@ TEST_F(ConductorTest, KillsOneThatWasSentAwayAndStays) {
   finish(1, 1);
 
   turn_until([&] { return launcher_.killed.contains(WorkerId{3}); });
+}
+
+TEST_F(ConductorTest, SuspendsOnceAllHaveParked) {
+  options_.keeps_snapshots = true;
+  train_both();
+
+  conductor_->suspend("the slots are needed");
+  const auto generation = [&] { return hear(1, wire::FromConductor::kGeneration).generation(); };
+  EXPECT_EQ(generation().members_size(), 0);
+  wire::FromWorker parked;
+  parked.mutable_parked()->set_generation(2);
+  say(1, parked);
+  turn();
+  EXPECT_EQ(conductor_->timeline().outcome, JobOutcome::Running) << "worker 2 may still train";
+  say(2, parked);
+
+  EXPECT_EQ(hear(1, wire::FromConductor::kExit).exit().reason(), "the slots are needed");
+  EXPECT_EQ(conductor_->timeline().outcome, JobOutcome::Suspended);
+  EXPECT_TRUE(launcher_.killed.empty());
+  EXPECT_EQ(conductor_->occupants().size(), 0U) << "who waits is in nobody's way";
+}
+
+TEST_F(ConductorTest, DoesNotWaitForeverForAStepThatDoesNotEnd) {
+  options_.suspend_patience = std::chrono::milliseconds(5);
+  train_both();
+  beat(1, 7);
+  turn_until([&] { return conductor_->step() == 7; });
+
+  conductor_->suspend("the slots are needed");
+
+  turn_until([&] { return launcher_.killed.size() == 2; });
+  EXPECT_EQ(conductor_->timeline().outcome, JobOutcome::Suspended);
+  EXPECT_EQ(conductor_->step(), 0U) << "there is no snapshot";
+}
+
+TEST_F(ConductorTest, ReplacesThoseWhoMustGo) {
+  train_both();
+  EXPECT_EQ(conductor_->workers_training(), 2);
+
+  conductor_->resize(2, {WorkerId{1}});
+  join(3);
+
+  const auto generation = hear(3, wire::FromConductor::kGeneration).generation();
+  ASSERT_EQ(generation.members_size(), 2);
+  EXPECT_EQ(generation.members(0).worker(), 2U);
+  EXPECT_EQ(generation.members(1).worker(), 3U);
+}
+
+TEST_F(ConductorTest, AsksTheLeaderForASnapshot) {
+  train_both();
+
+  conductor_->snapshot_now();
+
+  hear(1, wire::FromConductor::kSnapshotNow);
 }
 
 TEST_F(ConductorTest, EndsWithTheReasonOfAProgramThatCannotBeElastic) {

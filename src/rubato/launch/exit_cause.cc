@@ -137,6 +137,26 @@ std::string_view kind_name(ExitKind kind) {
 
 }  // namespace
 
+std::string_view exit_word(ExitKind kind) {
+  switch (kind) {
+    case ExitKind::Finished:
+      return "finished";
+    case ExitKind::UserError:
+      return "user_error";
+    case ExitKind::Requeue:
+      return "requeue";
+    case ExitKind::OutOfMemory:
+      return "out_of_memory";
+    case ExitKind::Signal:
+      return "signal";
+    case ExitKind::KilledByUs:
+      return "killed";
+    case ExitKind::Lost:
+      return "lost";
+  }
+  return "unknown";
+}
+
 ExitCause exit_cause(ExitStatus status, std::string_view log_tail, const ExitEvidence& evidence) {
   if (!evidence.lost.empty()) {
     return ExitCause{.kind = ExitKind::Lost, .status = status, .detail = evidence.lost};

@@ -12,6 +12,10 @@ namespace rubato {
 /// What a worker exits with to say: my state is saved, start me again; that is no failure.
 constexpr int kExitRequeue = 75;
 
+/// What a job exits with that could not go on, and one that was given something it cannot read.
+constexpr int kJobExitFailed = 1;
+constexpr int kJobExitBadInput = 65;
+
 enum class ExitKind {
   Finished,
   UserError,  // The program's own failure: starting it again will most likely fail again.
@@ -21,6 +25,9 @@ enum class ExitKind {
   KilledByUs,
   Lost,  // Its node or its starter is gone: how it ended is not known.
 };
+
+/// `user_error`, `out_of_memory`: for other programs.
+[[nodiscard]] std::string_view exit_word(ExitKind kind);
 
 /// What is known beside the status of a process.
 struct ExitEvidence {

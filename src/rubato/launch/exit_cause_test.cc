@@ -109,6 +109,11 @@ TEST(ExitCause, WhatIsLostIsLost) {
   EXPECT_EQ(describe(cause), "lost: node 3 does not answer");
 }
 
+TEST(ExitCause, HasAWordForPrograms) {
+  EXPECT_EQ(exit_word(ExitKind::UserError), "user_error");
+  EXPECT_EQ(exit_word(ExitKind::OutOfMemory), "out_of_memory");
+}
+
 TEST(ExitCause, IsTheCodeAShellWouldSee) {
   EXPECT_EQ(shell_code({.code = 3}), 3);
   EXPECT_EQ(shell_code({.signal = SIGKILL}), 137);

@@ -56,13 +56,14 @@ struct StragglerRecord {
 };
 
 /// How a job ended.
-enum class JobOutcome { Running, Finished, Failed, Requeue, Refused };
+enum class JobOutcome { Running, Finished, Failed, Requeue, Refused, Suspended };
 
 /// Everything worth telling of a job that was conducted.
 struct JobTimeline {
   JobOutcome outcome = JobOutcome::Running;
   int exit_code = 0;
-  std::string reason{};  // Of a failure, for the user.
+  ExitKind cause = ExitKind::UserError;  // Of a failure.
+  std::string reason{};                  // Of a failure, for the user.
   std::uint64_t seed = 0;
   std::uint64_t steps = 0;
   double loss = 0;

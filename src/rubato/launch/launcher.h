@@ -21,6 +21,7 @@ struct WorkerStart {
   std::vector<std::string> argv{};
   Environment environment{};
   std::string directory{};
+  std::string label{};  // Before its lines where those of all are shown; empty: its number.
 };
 
 /// A worker that runs no more.

@@ -6,10 +6,23 @@
 namespace rubato {
 
 bool Membership::is_settled() const {
+  if (latest_.members.empty()) {
+    return std::ranges::all_of(workers_, [](const auto& entry) {
+      return !entry.second.may_train || entry.second.stage == Stage::Parked;
+    });
+  }
   return std::ranges::all_of(latest_.members, [&](WorkerId id) {
     const auto found = workers_.find(id);
     return found != workers_.end() && found->second.entered == latest_.number;
   });
+}
+
+bool Membership::is_idle() const { return target_ == 0 && latest_.members.empty() && is_settled(); }
+
+bool Membership::is_parked(WorkerId worker) const {
+  const auto found = workers_.find(worker);
+  return found != workers_.end() && found->second.stage == Stage::Parked &&
+         !found->second.may_train;
 }
 
 bool Membership::is_waiting_for_newcomers() const {
@@ -45,6 +58,37 @@ std::vector<WorkerId> Membership::ready() const {
   return found;
 }
 
+// Holders that may stay, anchors before all others, and newcomers beside them.
+std::vector<WorkerId> Membership::chosen() const {
+  const auto target = static_cast<std::size_t>(target_);
+  std::vector<WorkerId> found = holders();
+  std::stable_partition(found.begin(), found.end(),
+                        [&](WorkerId id) { return anchors_.contains(id); });
+  std::erase_if(found, [&](WorkerId id) { return leaving_.contains(id); });
+  if (found.size() > target) {
+    found.resize(target);
+  }
+  for (const WorkerId id : ready()) {
+    if (found.size() < target && std::ranges::count(found, id) == 0 && !leaving_.contains(id)) {
+      found.push_back(id);
+    }
+  }
+  return found;
+}
+
+// Any generation since the last one that all have entered may be training although we have not
+// heard so. One who is a member of all of them must be in the next, or there would be two groups
+// that know nothing of each other: if all who are chosen are new, one of those who leave stays
+// until they have met.
+std::vector<WorkerId> Membership::anchored(std::vector<WorkerId> members) const {
+  const bool has_anchor =
+      std::ranges::any_of(members, [&](WorkerId id) { return anchors_.contains(id); });
+  if (target_ > 0 && !anchors_.empty() && !has_anchor) {
+    members.insert(members.begin(), *anchors_.begin());
+  }
+  return members;
+}
+
 void Membership::publish(std::vector<WorkerId> members, bool is_forced,
                          MembershipCommands& commands) {
   const bool has_state = std::ranges::any_of(
@@ -53,6 +97,11 @@ void Membership::publish(std::vector<WorkerId> members, bool is_forced,
                               .is_forced = is_forced,
                               .has_state = has_state,
                               .members = std::move(members)};
+  if (is_forced) {
+    anchors_ = {latest_.members.begin(), latest_.members.end()};  // All others are broken off.
+  }
+  std::erase_if(anchors_,
+                [&](WorkerId id) { return std::ranges::count(latest_.members, id) == 0; });
   for (const WorkerId id : latest_.members) {
     workers_.at(id).may_train = true;
   }
@@ -79,10 +128,15 @@ void Membership::force(MembershipCommands& commands) {
 
 void Membership::adjust_starts(int missing, MembershipCommands& commands) {
   std::vector<WorkerId> starting;
+  std::vector<WorkerId> misplaced;
   for (const auto& [id, worker] : workers_) {
     if (worker.stage == Stage::Starting) {
-      starting.push_back(id);
+      (leaving_.contains(id) ? misplaced : starting).push_back(id);
     }
+  }
+  for (const WorkerId id : misplaced) {
+    workers_.erase(id);
+    commands.emplace_back(StopWorker{.worker = id});
   }
   for (int surplus = static_cast<int>(starting.size()) - missing; surplus > 0; --surplus) {
     workers_.erase(starting.back());
@@ -96,7 +150,8 @@ void Membership::adjust_starts(int missing, MembershipCommands& commands) {
   }
 }
 
-// Beyond the few that are kept warm, those without use end; the oldest are kept.
+// Beyond the few that are kept warm, those without use end; the oldest are kept. Whoever must go is
+// not kept at all.
 void Membership::trim_parked(const std::vector<WorkerId>& wanted, MembershipCommands& commands) {
   std::vector<WorkerId> idle;
   for (const WorkerId id : ready()) {
@@ -104,7 +159,10 @@ void Membership::trim_parked(const std::vector<WorkerId>& wanted, MembershipComm
       idle.push_back(id);
     }
   }
-  while (static_cast<int>(idle.size()) > options_.parked_max) {
+  std::stable_partition(idle.begin(), idle.end(),
+                        [&](WorkerId id) { return !leaving_.contains(id); });
+  while (!idle.empty() &&
+         (static_cast<int>(idle.size()) > options_.parked_max || leaving_.contains(idle.back()))) {
     workers_.erase(idle.back());
     commands.emplace_back(StopWorker{.worker = idle.back()});
     idle.pop_back();
@@ -113,22 +171,10 @@ void Membership::trim_parked(const std::vector<WorkerId>& wanted, MembershipComm
 
 MembershipCommands Membership::decide(bool is_hurried) {
   MembershipCommands commands;
-  std::vector<WorkerId> wanted = holders();
-  // The latest generation may be training although we have not heard so. One of its members must be
-  // in the next, or there would be two groups that know nothing of each other.
-  std::stable_partition(wanted.begin(), wanted.end(),
-                        [&](WorkerId id) { return std::ranges::count(latest_.members, id) > 0; });
-  const auto target = static_cast<std::size_t>(target_);
-  if (wanted.size() > target) {
-    wanted.resize(target);
-  }
-  for (const WorkerId id : ready()) {
-    if (wanted.size() < target && std::ranges::count(wanted, id) == 0) {
-      wanted.push_back(id);
-    }
-  }
-  adjust_starts(target_ - static_cast<int>(wanted.size()), commands);
-  const bool is_complete = wanted.size() == target || is_hurried;
+  const std::vector<WorkerId> staying = chosen();
+  adjust_starts(target_ - static_cast<int>(staying.size()), commands);
+  const bool is_complete = staying.size() == static_cast<std::size_t>(target_) || is_hurried;
+  const std::vector<WorkerId> wanted = anchored(staying);
   auto sorted = wanted;
   auto present = latest_.members;
   std::ranges::sort(sorted);
@@ -136,7 +182,8 @@ MembershipCommands Membership::decide(bool is_hurried) {
   const bool is_same = sorted == present && !latest_.members.empty();
   // After a loss, and where nobody had state, nobody is left out before all have met.
   const bool is_meeting = !is_settled() && (latest_.is_forced || !latest_.has_state);
-  if (is_complete && !wanted.empty() && !is_same && !is_meeting) {
+  const bool is_ending = target_ == 0 && !latest_.members.empty();
+  if (is_complete && (!wanted.empty() || is_ending) && !is_same && !is_meeting) {
     publish(wanted, false, commands);
   }
   if (is_settled()) {
@@ -145,8 +192,9 @@ MembershipCommands Membership::decide(bool is_hurried) {
   return commands;
 }
 
-MembershipCommands Membership::set_target(int workers) {
+MembershipCommands Membership::set_target(int workers, std::set<WorkerId> leaving) {
   target_ = workers;
+  leaving_ = std::move(leaving);
   return decide(false);
 }
 
@@ -169,10 +217,16 @@ MembershipCommands Membership::on_entered(WorkerId worker, std::uint64_t generat
   if (!is_settled()) {
     return {};
   }
-  for (auto& [id, worker_now] : workers_) {
-    worker_now.may_train = std::ranges::count(latest_.members, id) > 0;
-  }
+  forget_who_trained();
   return decide(false);
+}
+
+// All have met: whoever is no member can have committed nothing that the members have not.
+void Membership::forget_who_trained() {
+  anchors_ = {latest_.members.begin(), latest_.members.end()};
+  for (auto& [id, worker] : workers_) {
+    worker.may_train = std::ranges::count(latest_.members, id) > 0;
+  }
 }
 
 MembershipCommands Membership::on_parked(WorkerId worker, std::uint64_t generation) {
@@ -183,7 +237,9 @@ MembershipCommands Membership::on_parked(WorkerId worker, std::uint64_t generati
   }
   // It keeps its state: until the others have met, it may be the only one that has the last step.
   found->second.stage = Stage::Parked;
-  found->second.may_train = found->second.may_train && !is_settled();
+  if (is_settled()) {
+    forget_who_trained();
+  }
   return decide(false);
 }
 
@@ -211,6 +267,7 @@ MembershipCommands Membership::on_lost(WorkerId worker) {
     if (commands.empty()) {
       // Nobody is left who has trained: whoever is ready starts over from the newest snapshot.
       latest_ = PublishGeneration{.number = latest_.number};
+      anchors_.clear();
     }
   }
   MembershipCommands more = decide(false);

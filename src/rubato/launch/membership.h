@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <variant>
 #include <vector>
 
@@ -26,7 +27,8 @@ struct StopWorker {
   friend bool operator==(const StopWorker&, const StopWorker&) = default;
 };
 
-/// All workers must be told of this generation.
+/// All workers must be told of this generation. One without members ends training between two
+/// steps: whoever led writes a snapshot.
 struct PublishGeneration {
   std::uint64_t number = 0;
   bool is_forced = false;           // A member is lost or stuck: break off at once.
@@ -49,7 +51,10 @@ class Membership {
  public:
   explicit Membership(MembershipOptions options = {}) : options_(options) {}
 
-  [[nodiscard]] MembershipCommands set_target(int workers);
+  /// Zero: nobody trains any more, see `is_idle`.
+  [[nodiscard]] MembershipCommands set_target(int workers) { return set_target(workers, {}); }
+  /// Likewise, where these workers must go whatever the target: others take over from them.
+  [[nodiscard]] MembershipCommands set_target(int workers, std::set<WorkerId> leaving);
   /// The worker could train: it has loaded and warmed up.
   [[nodiscard]] MembershipCommands on_warm(WorkerId worker);
   [[nodiscard]] MembershipCommands on_entered(WorkerId worker, std::uint64_t generation);
@@ -67,6 +72,10 @@ class Membership {
   [[nodiscard]] const std::vector<WorkerId>& members() const { return latest_.members; }
   /// True if all members of the latest generation train in it.
   [[nodiscard]] bool is_settled() const;
+  /// True if the target is zero and no worker can commit a step any more.
+  [[nodiscard]] bool is_idle() const;
+  /// True if the worker waits to be used again.
+  [[nodiscard]] bool is_parked(WorkerId worker) const;
   [[nodiscard]] bool is_waiting_for_newcomers() const;
 
  private:
@@ -79,7 +88,10 @@ class Membership {
 
   [[nodiscard]] std::vector<WorkerId> holders() const;
   [[nodiscard]] std::vector<WorkerId> ready() const;
+  [[nodiscard]] std::vector<WorkerId> chosen() const;
+  [[nodiscard]] std::vector<WorkerId> anchored(std::vector<WorkerId> members) const;
   [[nodiscard]] MembershipCommands decide(bool is_hurried);
+  void forget_who_trained();
   void publish(std::vector<WorkerId> members, bool is_forced, MembershipCommands& commands);
   void force(MembershipCommands& commands);
   void adjust_starts(int missing, MembershipCommands& commands);
@@ -87,9 +99,11 @@ class Membership {
 
   MembershipOptions options_;
   int target_ = 0;
+  std::set<WorkerId> leaving_;
   std::uint64_t next_worker_ = 1;
   std::map<WorkerId, Worker> workers_;
   PublishGeneration latest_;
+  std::set<WorkerId> anchors_;  // In every generation since the last one that all have entered.
 };
 
 }  // namespace rubato

@@ -15,9 +15,6 @@
 namespace rubato {
 namespace {
 
-constexpr int kExitBadInput = 65;
-constexpr int kExitFailed = 1;
-
 // A port that nobody listens on now, for the workers to meet at.
 int free_port() {
   const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -61,15 +58,20 @@ void RestartedJob::start_all(const std::string& cause) {
                                                        .world_size = target_,
                                                        .local_world_size = target_,
                                                        .master_port = port,
+                                                       .run_id = options_.run_id,
                                                        .restart_count = restarts_,
                                                        .restarts_max = options_.restarts_max});
-    const Status started =
-        launcher_.start({.worker = worker,
-                         .argv = options_.command,
-                         .environment = overridden(options_.environment, torchrun),
-                         .directory = options_.working_directory});
+    Environment environment = overridden(options_.environment, torchrun);
+    if (options_.on_start) {
+      environment = overridden(std::move(environment), options_.on_start(rank));
+    }
+    const Status started = launcher_.start({.worker = worker,
+                                            .argv = options_.command,
+                                            .environment = std::move(environment),
+                                            .directory = options_.working_directory,
+                                            .label = fmt::format("rank {}", rank)});
     if (!started) {
-      finish(JobOutcome::Failed, kExitBadInput, started.error().message);
+      finish(JobOutcome::Failed, kJobExitBadInput, started.error().message);
       return;
     }
     ranks_[worker] = rank;
@@ -86,11 +88,31 @@ void RestartedJob::end_all(int signal) {
 }
 
 void RestartedJob::resize(int workers) {
-  if (phase_ == Phase::Over || workers == target_) {
+  if (workers != target_) {
+    restart(workers, fmt::format("resize to {}", workers));
+  }
+}
+
+void RestartedJob::restart(int workers, const std::string& cause) {
+  if (phase_ == Phase::Over) {
     return;
   }
   target_ = workers;
-  cause_ = fmt::format("resize to {}", workers);
+  cause_ = cause;
+  ending_.reset();
+  begin_ending();
+}
+
+void RestartedJob::end(JobOutcome outcome, const std::string& reason) {
+  if (phase_ == Phase::Over) {
+    return;
+  }
+  ending_ = outcome;
+  cause_ = reason;
+  begin_ending();
+}
+
+void RestartedJob::begin_ending() {
   if (phase_ == Phase::Running) {
     phase_ = Phase::Ending;
     deadline_ = Clock::now() + options_.grace;
@@ -108,12 +130,16 @@ Status RestartedJob::signal(int rank, int signal) {
 }
 
 void RestartedJob::stop(const std::string& reason) {
-  finish(JobOutcome::Failed, kExitFailed, reason);
+  finish(JobOutcome::Failed, kJobExitFailed, reason);
 }
 
-bool RestartedJob::turn(Duration wait) {
-  pollfd ready{.fd = launcher_.descriptor(), .events = POLLIN, .revents = 0};
-  ::poll(&ready, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count()));
+bool RestartedJob::turn(Duration wait, std::span<const int> also) {
+  std::vector<pollfd> ready{{.fd = launcher_.descriptor(), .events = POLLIN, .revents = 0}};
+  for (const int descriptor : also) {
+    ready.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
+  }
+  ::poll(ready.data(), ready.size(),
+         static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(wait).count()));
   for (const WorkerEnd& end : launcher_.ended()) {
     on_ended(end);
   }
@@ -142,9 +168,7 @@ void RestartedJob::on_ended(const WorkerEnd& end) {
     has_failed_ = true;
     first_failure_ = end.cause;
     cause_ = fmt::format("worker {}: {}", end.worker.value, record->cause);
-    phase_ = Phase::Ending;
-    deadline_ = Clock::now() + options_.grace;
-    end_all(SIGTERM);
+    begin_ending();
   }
 }
 
@@ -157,7 +181,12 @@ void RestartedJob::on_all_ended() {
     }
     return;
   }
+  if (ending_) {
+    finish(*ending_, *ending_ == JobOutcome::Suspended ? 0 : kExitFailed, cause_);
+    return;
+  }
   if (has_failed_ && ++failures_ > options_.restarts_max) {
+    timeline_.cause = first_failure_.kind;
     finish(JobOutcome::Failed, std::max(1, shell_code(first_failure_.status)),
            describe(first_failure_));
     return;

@@ -80,6 +80,23 @@ TEST_F(RestartedJobs, EndsAllAndStartsTheNewNumberOnAResize) {
   EXPECT_EQ(grown.timeline().generations[1].cause, "resize to 3");
 }
 
+TEST_F(RestartedJobs, LetsAllEndInGoodOrder) {
+  RestartedJob two =
+      job("trap 'touch saved.$RANK; exit 0' TERM; touch up.$RANK; while :; do sleep 0.05; done", 2);
+  while (!has("up.0") || !has("up.1")) {
+    ASSERT_TRUE(two.turn(std::chrono::milliseconds(10)));
+  }
+
+  two.end(JobOutcome::Suspended, "the slots are needed");
+  EXPECT_TRUE(two.is_changing());
+  run(two);
+
+  EXPECT_EQ(two.timeline().outcome, JobOutcome::Suspended);
+  EXPECT_EQ(two.timeline().exit_code, 0);
+  EXPECT_TRUE(has("saved.0") && has("saved.1"));
+  EXPECT_EQ(two.workers_running(), 0);
+}
+
 TEST_F(RestartedJobs, StartsAllAgainAfterAFailure) {
   RestartedJob failing = job(
       "[ $TORCHELASTIC_RESTART_COUNT = 1 ] && exit 0; [ $RANK = 0 ] && exit 4; exec sleep 600", 2);

@@ -13,11 +13,6 @@
 namespace rubato {
 namespace {
 
-using std::chrono::days;
-using std::chrono::hours;
-using std::chrono::minutes;
-using std::chrono::seconds;
-
 constexpr std::array<std::string_view, 7> kDayNames = {"sun", "mon", "tue", "wed",
                                                        "thu", "fri", "sat"};
 constexpr std::size_t kFractionMax = 9;  // Digits of a second.
@@ -44,7 +39,9 @@ std::optional<Duration> clock_time(std::string_view text) {
   }
   const auto hour = digits_at(text, 0, 2, 23);
   const auto minute = digits_at(text, 3, 2, 59);
-  return hour && minute ? std::optional<Duration>(hours(*hour) + minutes(*minute)) : std::nullopt;
+  return hour && minute
+             ? std::optional<Duration>(std::chrono::hours(*hour) + std::chrono::minutes(*minute))
+             : std::nullopt;
 }
 
 // `Z` or `+02:00`.
@@ -101,7 +98,7 @@ std::optional<Duration> take_time(std::string_view& text) {
     micros = from_seconds(*fraction);
     text.remove_prefix(count + 1);
   }
-  return *begin + seconds(*second) + micros;
+  return *begin + std::chrono::seconds(*second) + micros;
 }
 
 // 0 (Sunday) to 6.
@@ -120,8 +117,8 @@ std::optional<unsigned> day_of_week(std::string_view word) {
 
 // The moment at which local clocks show this. Clocks change at most once in two days.
 Instant from_local(Duration local, const ZoneOffset& zone) {
-  const Duration before = zone(Instant{local} - days(1));
-  const Duration after = zone(Instant{local} + days(1));
+  const Duration before = zone(Instant{local} - std::chrono::days(1));
+  const Duration after = zone(Instant{local} + std::chrono::days(1));
   const Instant first = Instant{local} - before;
   const Instant second = Instant{local} - after;
   if (zone(first) == before || zone(second) != after) {
@@ -134,9 +131,9 @@ Instant from_local(Duration local, const ZoneOffset& zone) {
 Instant next_local(Duration since_midnight, std::optional<unsigned> weekday,
                    const WallClock& clock) {
   const Duration local_now = clock.now.time_since_epoch() + clock.zone(clock.now);
-  const auto today = std::chrono::floor<days>(local_now);
+  const auto today = std::chrono::floor<std::chrono::days>(local_now);
   for (int ahead = 0;; ++ahead) {
-    const days date = today + days(ahead);
+    const std::chrono::days date = today + std::chrono::days(ahead);
     const std::chrono::weekday found{std::chrono::sys_days(date)};
     const Instant moment = from_local(Duration(date) + since_midnight, clock.zone);
     if (moment > clock.now && (!weekday || found.c_encoding() == *weekday)) {
@@ -178,7 +175,7 @@ Result<Instant> parse_rfc3339(std::string_view text) {
 
 std::string rfc3339_text(Instant moment) {
   const Duration since = moment.time_since_epoch();
-  const auto date = std::chrono::floor<days>(since);
+  const auto date = std::chrono::floor<std::chrono::days>(since);
   const std::chrono::year_month_day parts{std::chrono::sys_days(date)};
   const std::chrono::hh_mm_ss time(since - date);
   const auto micros = time.subseconds().count();

@@ -38,7 +38,7 @@ constexpr std::array<JobField, 19> kJobFields = {{
      .preset = "the one your token belongs to",
      .help = "Whose quota the job uses"},
     {.name = "command",
-     .kind = FieldKind::Command,
+     .kind = FieldKind::CommandLine,
      .example = "[python3, train.py, --epochs, '10']",
      .preset = "required, unless the job is emulated",
      .help = "The training program: a list, or one string that is cut into words by the rules of "
@@ -52,7 +52,7 @@ constexpr std::array<JobField, 19> kJobFields = {{
              "emulated: no program, steps take the time that speeds declares",
      .choices = kJobKinds},
     {.name = "environment",
-     .kind = FieldKind::Environment,
+     .kind = FieldKind::Variables,
      .flag = "--env",
      .example = "{OMP_NUM_THREADS: '2'}",
      .preset = "none",
@@ -288,9 +288,9 @@ Status set_job_field(const JobField& field, std::string_view text, const WallClo
       return ok_status();
     case FieldKind::Choice:
       return set_choice(field, text, spec);
-    case FieldKind::Command:
+    case FieldKind::CommandLine:
       return set_command(text, spec);
-    case FieldKind::Environment:
+    case FieldKind::Variables:
       return add_variable(text, spec);
     case FieldKind::Number:
     case FieldKind::Whole:

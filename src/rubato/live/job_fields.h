@@ -15,8 +15,8 @@ namespace rubato {
 enum class JobFieldKind {
   Text,
   Choice,
-  Command,
-  Environment,
+  CommandLine,
+  Variables,
   Number,
   Whole,
   Deadline,

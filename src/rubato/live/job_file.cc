@@ -54,9 +54,9 @@ class JobFileReader {
       return field_error(field, value, "has no value; leave the field out instead");
     }
     switch (field.kind) {
-      case JobFieldKind::Command:
+      case JobFieldKind::CommandLine:
         return take_command(field, value);
-      case JobFieldKind::Environment:
+      case JobFieldKind::Variables:
         return take_environment(field, value);
       case JobFieldKind::Workers:
         return take_workers(field, value);

@@ -56,9 +56,9 @@ SchemaJson job_field_schema(const JobField& field) {
   switch (field.kind) {
     case JobFieldKind::Choice:
       return {{"enum", field.choices}};
-    case JobFieldKind::Command:
+    case JobFieldKind::CommandLine:
       return command_schema();
-    case JobFieldKind::Environment:
+    case JobFieldKind::Variables:
       return environment_schema();
     case JobFieldKind::Number:
     case JobFieldKind::Whole:

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "rubato/runtime/elapsed.h"
 #include "rubato/runtime/elastic_worker.h"
 #include "rubato/runtime/handover.h"
 
@@ -25,10 +26,6 @@ std::span<std::byte> bytes_of(std::string& text) {
   return std::as_writable_bytes(std::span(text.data(), text.size()));
 }
 
-double seconds_since(std::chrono::steady_clock::time_point moment) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - moment).count();
-}
-
 }  // namespace
 
 // Enters the newest generation, however many fail on the way. False: leave for good.
@@ -44,6 +41,11 @@ Result<bool> ElasticWorker::enter() {
     const auto& built = std::get<BuiltGroup>(next);
     generation_ = built.number;
     if (built.communicator == nullptr) {
+      if (built.is_last && has_state_ && rank_ == 0) {
+        if (Status written = write_snapshot(); !written) {
+          return written.error();
+        }
+      }
       last_commit_ = {};  // Not to train is no pause for one who is not meant to.
       wire::FromWorker message;
       message.mutable_parked()->set_generation(built.number);

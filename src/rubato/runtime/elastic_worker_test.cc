@@ -74,6 +74,10 @@ struct Trainee {
 
 class ElasticWorkerTest : public testing::Test {
  protected:
+  // The conductor reads only what a test waits for: frequent signs of life would fill its line on a
+  // slow machine, and then nobody could train.
+  void SetUp() override { conductor_.welcome.set_heartbeat_us(60'000'000); }
+
   // Starts workers 1..n.
   void join(int workers) {
     for (int i = 0; i < workers; ++i) {
@@ -239,6 +243,32 @@ TEST_F(ElasticWorkerTest, ANewcomerResumesFromTheSnapshotOfTheLost) {
   EXPECT_EQ(trainee(2).last.cursor.step, 2U);
   EXPECT_EQ(trainee(2).samples_used(), 12) << "two steps from the snapshot, and its own";
   EXPECT_EQ(trainee(2).state.steps, 3);
+}
+
+TEST_F(ElasticWorkerTest, TheLeaderWritesWhatWasCommittedBeforeAllPark) {
+  join(2);
+  conductor_.publish({.number = 1, .members = {1, 2}});
+  steps({1, 2}, 3);
+  conductor_.publish({.number = 2, .members = {}});
+  // They train until both know; then nobody is a member.
+  auto parking = std::async(std::launch::async, [&] {
+    together({1, 2}, [](Trainee& each) {
+      while (each.step()) {
+      }
+    });
+  });
+
+  const auto written = conductor_.hear(1, Kind::kSnapshotWritten).snapshot_written();
+  EXPECT_EQ(conductor_.hear(1, Kind::kParked).parked().step(), written.step());
+  EXPECT_EQ(conductor_.hear(2, Kind::kParked).parked().step(), written.step());
+
+  wire::FromConductor exit;
+  exit.mutable_exit();
+  conductor_.send(1, exit);
+  conductor_.send(2, exit);
+  parking.get();
+  EXPECT_GE(written.step(), 4U);
+  EXPECT_EQ(trainee(2).worker->cursor().step, written.step());
 }
 
 TEST_F(ElasticWorkerTest, WhoMissedTheLastCommitIsHandedItWhileTheOthersFinish) {

@@ -94,7 +94,7 @@ Result<BuiltGroup> GroupBuilder::build(GenerationPost post) {
   if (Status kept = keep_arenas(post); !kept) {
     return kept.error();
   }
-  BuiltGroup built{.number = post.number};
+  BuiltGroup built{.number = post.number, .is_last = post.members.empty()};
   auto seats = seats_of(setup_.worker, post);
   if (!seats) {
     return built;

@@ -45,6 +45,7 @@ struct GenerationPost {
 /// The group of a generation, ready to be entered.
 struct BuiltGroup {
   std::uint64_t number = 0;
+  bool is_last = false;  // It has no members: what was committed must be in a snapshot.
   // Null: this worker is not a member. Shared with the inbox, which may have to abort it.
   std::shared_ptr<Communicator> communicator{};
   std::shared_ptr<Descriptor> snapshot{};  // Shared so that a built group can be copied.

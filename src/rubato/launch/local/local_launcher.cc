@@ -169,7 +169,10 @@ Status LocalLauncher::start(const WorkerStart& start) {
       {.path = options_.log_folder.empty()
                    ? ""
                    : fmt::format("{}/{}.log", options_.log_folder, name_of(start.worker)),
-       .prefix = has_prefix ? fmt::format("[{}] ", start.worker.value) : ""});
+       .prefix = has_prefix
+                     ? fmt::format("[{}] ", start.label.empty() ? std::to_string(start.worker.value)
+                                                                : start.label)
+                     : ""});
   if (!log) {
     return log.error();
   }

@@ -1,0 +1,196 @@
+#include "rubato/cli/agent_verb.h"
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "rubato/cli/exit_code.h"
+#include "rubato/cli/worker_environment.h"
+#include "rubato/live/agent.h"
+#include "rubato/live/agent_rpc.h"
+#include "rubato/live/slots.h"
+
+namespace rubato {
+namespace {
+
+/// What `rubato agent` was asked for.
+struct AgentFlags {
+  std::string controller{};
+  std::string state{};
+  std::string name{};
+  int slots = 0;  // 0: the GPUs, or one per CPU.
+  std::string emulated{};
+  std::string token_file{};
+  std::string root_file{};
+};
+
+int agent_failure(const Error& error) {
+  fmt::print(stderr, "rubato agent: {}\n", error.message);
+  return exit_code(error.code);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+int cpus_here() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+
+// What this machine has, if nothing else was asked for.
+Result<std::vector<wire::AgentNode>> offered_nodes(const AgentFlags& flags,
+                                                   const std::string& name) {
+  if (!flags.emulated.empty()) {
+    return emulated_nodes(flags.emulated);
+  }
+  if (flags.slots > 0) {
+    return std::vector{cpu_node(name, flags.slots)};
+  }
+  const auto gpus = list_gpus(inherited_environment());
+  if (!gpus && gpus.error().code != ErrorCode::NotFound) {
+    return gpus.error();
+  }
+  if (!gpus || gpus->gpus.empty()) {
+    return std::vector{cpu_node(name, cpus_here())};
+  }
+  for (const std::string& note : gpus->notes) {
+    fmt::print(stderr, "rubato agent: {}\n", note);
+  }
+  return std::vector{gpu_node(name, *gpus)};
+}
+
+// The first line of a file; for a certificate all of it.
+Result<std::string> secret_of(const std::string& path, bool is_line) {
+  std::ifstream file(path);
+  std::string text;
+  if (!file || !std::getline(file, text, is_line ? '\n' : '\0')) {
+    return bad_input(fmt::format("cannot read {}", path));
+  }
+  return text;
+}
+
+Result<AgentClientOptions> client_options(const AgentFlags& flags) {
+  AgentClientOptions options{.controller = flags.controller};
+  const char* const token = std::getenv("RUBATO_TOKEN");
+  options.token = token == nullptr ? "" : token;
+  if (!flags.token_file.empty()) {
+    auto read = secret_of(flags.token_file, true);
+    if (!read) {
+      return read.error();
+    }
+    options.token = std::move(*read);
+  }
+  if (!flags.root_file.empty()) {
+    auto read = secret_of(flags.root_file, false);
+    if (!read) {
+      return read.error();
+    }
+    options.root_certificate = std::move(*read);
+  }
+  return options;
+}
+
+/// An agent and its line, which call each other: the line goes first.
+class RemoteAgent {
+ public:
+  Status open(AgentOptions options, AgentClientOptions line) {
+    auto agent = Agent::open(std::move(options), [this](const wire::FromAgent& message) {
+      const std::scoped_lock lock(mutex_);
+      if (client_ != nullptr) {
+        client_->say(message);
+      }
+    });
+    if (!agent) {
+      return agent.error();
+    }
+    agent_ = std::move(*agent);
+    auto client = std::make_unique<AgentClient>(
+        std::move(line),
+        AgentClientEvents{
+            .on_order = [this](const wire::ToAgent& message) { agent_->send(message); },
+            .on_connected =
+                [this] {
+                  fmt::print(stderr, "rubato agent: connected\n");
+                  agent_->greet();
+                },
+            .on_broken =
+                [](const std::string& reason) {
+                  fmt::print(stderr, "rubato agent: no connection: {}\n", reason);
+                }});
+    const std::scoped_lock lock(mutex_);
+    client_ = std::move(client);
+    return ok_status();
+  }
+  ~RemoteAgent() {
+    std::unique_ptr<AgentClient> client;
+    {
+      const std::scoped_lock lock(mutex_);
+      client = std::move(client_);
+    }
+    client.reset();
+    agent_.reset();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unique_ptr<AgentClient> client_;
+  std::unique_ptr<Agent> agent_;
+};
+
+int run_agent(const AgentFlags& flags) {
+  const std::string name = flags.name.empty() ? host_name() : flags.name;
+  auto nodes = offered_nodes(flags, name);
+  if (!nodes) {
+    return agent_failure(nodes.error());
+  }
+  auto line = client_options(flags);
+  if (!line) {
+    return agent_failure(line.error());
+  }
+  // Blocked in all threads that begin from here on, and waited for below.
+  sigset_t ends{};
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGINT);
+  sigaddset(&ends, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  RemoteAgent agent;
+  const Status opened =
+      agent.open({.offer = {.name = name, .nodes = std::move(*nodes), .cpus = cpus_here()},
+                  .directory = flags.state + "/jobs",
+                  .program = own_program()},
+                 std::move(*line));
+  if (!opened) {
+    return agent_failure(opened.error());
+  }
+  int signal = 0;
+  sigwait(&ends, &signal);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_agent_verb(CLI::App& app, int& code) {
+  CLI::App* verb =
+      app.add_subcommand("agent", "Offer this machine to a controller elsewhere")->group("");
+  const auto flags = std::make_shared<AgentFlags>();
+  verb->add_option("--controller", flags->controller, "Such as 10.0.0.1:8422")->required();
+  verb->add_option("--state", flags->state, "Directory of the jobs that run here")->required();
+  verb->add_option("--name", flags->name, "Of the agent and its node; otherwise this host's");
+  verb->add_option("--slots", flags->slots, "Shares of the CPUs to offer in place of GPUs")
+      ->check(CLI::Range(1, 1024));
+  verb->add_option("--emulated", flags->emulated, "Pretend nodes and slots, such as 16x8");
+  verb->add_option("--token-file", flags->token_file, "Otherwise the token is in RUBATO_TOKEN");
+  verb->add_option("--root-certificate", flags->root_file, "Of an encrypted controller, PEM");
+  verb->callback([flags, &code] { code = run_agent(*flags); });
+}
+
+}  // namespace rubato

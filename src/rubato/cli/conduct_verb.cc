@@ -1,0 +1,166 @@
+#include "rubato/cli/conduct_verb.h"
+
+#include <csignal>
+#include <fcntl.h>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "rubato/cli/conducting.h"
+#include "rubato/cli/exit_code.h"
+#include "rubato/launch/local/local_launcher.h"
+#include "rubato/live/conduct_files.h"
+
+namespace rubato {
+namespace {
+
+/// What `rubato conduct` was asked for.
+struct ConductFlags {
+  std::string directory{};
+  int lock = -1;
+};
+
+volatile std::sig_atomic_t conduct_ends = 0;
+
+// We belong to nobody: neither a terminal nor an agent takes us along when it goes.
+void stand_alone() {
+  ::setsid();
+  std::signal(SIGHUP, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGTERM, [](int) { conduct_ends = 1; });
+  std::signal(SIGINT, [](int) { conduct_ends = 1; });
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+}
+
+int conduct_failure(const Error& error) {
+  fmt::print(stderr, "rubato conduct: {}\n", error.message);
+  return exit_code(error.code);
+}
+
+// The lock that the agent has handed us, or one of our own. No worker must hold it after us.
+std::optional<Descriptor> own_lock(const ConductFlags& flags, const ConductFiles& files) {
+  if (flags.lock < 0) {
+    return files.try_lock();
+  }
+  return ::fcntl(flags.lock, F_SETFD, FD_CLOEXEC) == 0 ? std::optional(Descriptor(flags.lock))
+                                                       : std::nullopt;
+}
+
+Result<std::unique_ptr<ConductedJob>> begin_job(const wire::ConductOrder& order,
+                                                const ConductScene& scene) {
+  const wire::JobSpec& spec = order.run().spec();
+  if (spec.kind() != "emulated" && spec.command().empty()) {
+    return bad_input("the job has no command");
+  }
+  if (spec.kind() == "restart") {
+    return conduct_restarted(order, scene);
+  }
+  if (spec.kind().empty() || spec.kind() == "elastic" || spec.kind() == "emulated") {
+    return conduct_elastic(order, scene);
+  }
+  return bad_input(
+      fmt::format("'{}' is no kind of job: elastic, restart or emulated is", spec.kind()));
+}
+
+wire::JobEnded never_begun(const wire::ConductOrder& order, const Error& error) {
+  wire::JobEnded ended;
+  ended.set_job(order.run().job());
+  ended.set_order(order.run().order());
+  ended.set_outcome("failed");
+  ended.set_exit_code(exit_code(error.code));
+  ended.set_cause("user_error");
+  ended.set_detail(error.message);
+  return ended;
+}
+
+// The job was taken back before we came to begin it.
+wire::JobEnded suspended_at_once(const wire::ConductOrder& order, const ConductFiles& files) {
+  wire::JobEnded ended;
+  ended.set_job(order.run().job());
+  ended.set_order(order.run().order());
+  ended.set_outcome("suspended");
+  ended.set_cause("suspended");
+  ended.set_done(static_cast<double>(files.newest_snapshot_step()));
+  return ended;
+}
+
+// Runs the job; how it ended.
+wire::JobEnded run_job(const wire::ConductOrder& order, const ConductFiles& files,
+                       ConductLine& line, LocalLauncher& launcher) {
+  if (order.run().slots_size() == 0) {
+    return suspended_at_once(order, files);
+  }
+  auto job = begin_job(order, {.files = files, .launcher = launcher});
+  if (!job) {
+    return never_begun(order, job.error());
+  }
+  Conducting conducting(order, std::move(*job), line);
+  bool goes_on = true;
+  while (goes_on) {
+    goes_on = conducting.turn();
+    for (const std::string& note : launcher.notes()) {
+      fmt::print("{}\n", note);
+    }
+    if (conduct_ends != 0) {
+      conducting.suspend("this machine ends its work");
+    }
+  }
+  return conducting.ended();
+}
+
+int conduct_job(const ConductFlags& flags) {
+  const ConductFiles files(std::filesystem::absolute(flags.directory).string());
+  const auto order = files.read_order();
+  if (!order) {
+    return conduct_failure(order.error());
+  }
+  stand_alone();
+  const auto lock = own_lock(flags, files);
+  if (!lock) {
+    return conduct_failure(bad_input(fmt::format("{} is being conducted", files.directory())));
+  }
+  if (Status prepared = files.prepare(); !prepared) {
+    return conduct_failure(prepared.error());
+  }
+  files.clear_ended();
+  auto line = ConductLine::open(files.socket());
+  if (!line) {
+    [[maybe_unused]] const Status written = files.write_ended(never_begun(*order, line.error()));
+    return conduct_failure(line.error());
+  }
+  const Descriptor log(
+      ::open(files.merged_log().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  auto launcher = LocalLauncher::open({.log_folder = files.logs(),
+                                       .echo = log.is_open() ? EchoChoice::All : EchoChoice::None,
+                                       .terminal = log.get(),
+                                       .starts_warm = true});
+  if (!launcher) {
+    return conduct_failure(launcher.error());
+  }
+  wire::FromAgent message;
+  *message.mutable_ended() = run_job(*order, files, *line, **launcher);
+  const wire::JobEnded& ended = message.ended();
+  fmt::print("{} after {} steps: {}\n", ended.outcome(), ended.done(), ended.detail());
+  if (Status written = files.write_ended(ended); !written) {
+    return conduct_failure(written.error());
+  }
+  line->say(message);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_conduct_verb(CLI::App& app, int& code) {
+  CLI::App* verb = app.add_subcommand("conduct", "Run one job for an agent")->group("");
+  const auto flags = std::make_shared<ConductFlags>();
+  verb->add_option("directory", flags->directory, "Of the job")->required();
+  verb->add_option("--lock", flags->lock, "Descriptor of the job's lock, held already");
+  verb->callback([flags, &code] { code = conduct_job(*flags); });
+}
+
+}  // namespace rubato

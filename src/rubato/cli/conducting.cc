@@ -1,0 +1,149 @@
+#include "rubato/cli/conducting.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+namespace rubato {
+namespace {
+
+constexpr Duration kReportPeriod = std::chrono::seconds(1);
+
+// Whether people would want to know at once.
+bool differs(const wire::JobReport& now, const wire::JobReport& before) {
+  return now.generation() != before.generation() || now.workers() != before.workers() ||
+         now.order() != before.order() || now.is_measured() != before.is_measured();
+}
+
+std::string outcome_word(JobOutcome outcome, bool is_stopped) {
+  switch (outcome) {
+    case JobOutcome::Finished:
+      return "finished";
+    case JobOutcome::Requeue:
+      return "requeue";
+    case JobOutcome::Refused:
+      return "refused";
+    case JobOutcome::Suspended:
+      return "suspended";
+    case JobOutcome::Failed:
+    case JobOutcome::Running:
+      break;
+  }
+  return is_stopped ? "cancelled" : "failed";
+}
+
+}  // namespace
+
+Conducting::Conducting(wire::ConductOrder order, std::unique_ptr<ConductedJob> job,
+                       ConductLine& line)
+    : order_(std::move(order)),
+      job_(std::move(job)),
+      line_(line),
+      last_seen_(order_.run().order()),
+      obeyed_(last_seen_) {}
+
+bool Conducting::turn() {
+  const std::vector<int> descriptors = line_.descriptors();
+  const bool goes_on = job_->turn(std::chrono::milliseconds(200), descriptors);
+  for (const wire::ToConduct& message : line_.receive()) {
+    take(message);
+  }
+  tell();
+  return goes_on;
+}
+
+void Conducting::take(const wire::ToConduct& message) {
+  const std::uint64_t number =
+      message.has_run() ? message.run().run().order() : message.stop().order();
+  if (number <= last_seen_) {
+    return;
+  }
+  last_seen_ = number;
+  if (message.has_stop()) {
+    is_stopped_ = true;
+    stop_reason_ = message.stop().reason();
+    fmt::print("order {}: stop: {}\n", number, stop_reason_);
+    job_->stop(stop_reason_);
+  } else if (message.has_run()) {
+    obey(message.run());
+  }
+}
+
+void Conducting::obey(const wire::ConductOrder& order) {
+  order_ = order;
+  const int slots = order.run().slots_size();
+  fmt::print("order {}: {} workers\n", order.run().order(), slots);
+  is_suspending_ = slots == 0;
+  if (is_suspending_) {
+    job_->suspend("suspended");
+  } else {
+    job_->obey(order);
+  }
+}
+
+void Conducting::suspend(const std::string& reason) {
+  if (!is_suspending_) {
+    is_suspending_ = true;
+    job_->suspend(reason);
+  }
+}
+
+// What the agent must hear now. One that is new hears all again.
+void Conducting::tell() {
+  const auto moment = Clock::now();
+  const bool is_new = line_.take_is_new();
+  if (!is_suspending_ && job_->has_obeyed()) {
+    obeyed_ = order_.run().order();
+  }
+  if (!is_suspending_ && job_->holds_no_more() && (is_new || told_held_ != order_.run().order())) {
+    told_held_ = order_.run().order();
+    wire::FromAgent message;
+    message.mutable_held()->set_job(order_.run().job());
+    message.mutable_held()->set_order(told_held_);
+    *message.mutable_held()->mutable_slots() = order_.run().slots();
+    line_.say(message);
+  }
+  wire::JobReport now;
+  job_->describe(now);
+  now.set_order(obeyed_);
+  if (is_new || differs(now, last_report_) || moment - reported_ >= kReportPeriod) {
+    report(moment);
+  }
+}
+
+void Conducting::report(Clock::time_point moment) {
+  wire::FromAgent message;
+  wire::JobReport& body = *message.mutable_report();
+  job_->describe(body);
+  body.set_job(order_.run().job());
+  body.set_order(obeyed_);
+  const double seconds = std::chrono::duration<double>(moment - reported_).count();
+  const bool is_first = reported_ == Clock::time_point{};
+  if (!is_first && seconds > 0) {
+    body.set_speed(std::max(0.0, body.done() - last_report_.done()) / seconds);
+  }
+  reported_ = moment;
+  last_report_ = body;
+  line_.say(message);
+}
+
+wire::JobEnded Conducting::ended() const {
+  const JobTimeline& timeline = job_->timeline();
+  wire::JobReport last;
+  job_->describe(last);
+  wire::JobEnded ended;
+  ended.set_job(order_.run().job());
+  ended.set_order(last_seen_);
+  ended.set_outcome(outcome_word(timeline.outcome, is_stopped_));
+  ended.set_exit_code(timeline.exit_code);
+  const bool has_failed = ended.outcome() == "failed" || ended.outcome() == "refused";
+  ended.set_cause(has_failed ? std::string(exit_word(timeline.cause)) : ended.outcome());
+  ended.set_detail(is_stopped_ ? stop_reason_ : timeline.reason);
+  ended.set_done(last.done());
+  if (timeline.parameter_hash != 0) {
+    ended.set_parameter_hash(fmt::format("{:016x}", timeline.parameter_hash));
+  }
+  return ended;
+}
+
+}  // namespace rubato

@@ -1,0 +1,12 @@
+// `rubato emulate`: a worker of an emulated job. Not for people.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace rubato {
+
+void add_emulate_verb(CLI::App& app, int& code);
+
+}  // namespace rubato

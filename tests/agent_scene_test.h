@@ -1,0 +1,143 @@
+// What tests of the agent share: an agent in this process, jobs that are conducted by the real
+// program, and everything the agent has said.
+#pragma once
+
+#include <condition_variable>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "rubato/live/agent.h"
+#include "rubato/live/leftovers.h"
+#include "train_scene_test.h"
+
+namespace rubato {
+
+class AgentScene : public TrainScene {
+ protected:
+  void TearDown() override {
+    agent_.reset();
+    // Whatever a test that failed has left behind.
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "jobs")) {
+      for (const pid_t pid : conductors_of(entry.path())) {
+        ::kill(pid, SIGKILL);
+      }
+      wait_until([&] { return end_leftovers(entry.path()); });
+    }
+    TrainScene::TearDown();
+  }
+
+  [[nodiscard]] AgentOptions agent_options() const {
+    wire::AgentNode node;
+    node.set_name("here");
+    for (int i = 0; i < 8; ++i) {
+      node.add_slots()->set_index(i);
+    }
+    return {.offer = {.name = "agent", .nodes = {node}, .cpus = 8},
+            .directory = folder_ / "jobs",
+            .program = std::getenv("RUBATO_BINARY")};
+  }
+
+  void open_agent() {
+    auto agent =
+        Agent::open(agent_options(), [this](const wire::FromAgent& message) { hear(message); });
+    ASSERT_TRUE(agent.ok()) << agent.error().message;
+    agent_ = std::move(*agent);
+  }
+
+  void hear(const wire::FromAgent& message) {
+    {
+      const std::scoped_lock lock(mutex_);
+      heard_.push_back(message);
+    }
+    said_.notify_all();
+  }
+
+  /// The first message from `from_` on that is of use; the next search begins behind it.
+  template <typename Condition>
+  wire::FromAgent await(const Condition& is_it) {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      for (; next_ < heard_.size(); ++next_) {
+        if (is_it(heard_[next_])) {
+          return heard_[next_++];
+        }
+      }
+      said_.wait(lock);
+    }
+  }
+  wire::JobReport await_report(const std::function<bool(const wire::JobReport&)>& is_it) {
+    return await([&](const wire::FromAgent& m) { return m.has_report() && is_it(m.report()); })
+        .report();
+  }
+  wire::JobReport await_step(double step) {
+    return await_report([&](const wire::JobReport& report) { return report.done() >= step; });
+  }
+  wire::SlotsHeld await_held(std::uint64_t order) {
+    return await(
+               [&](const wire::FromAgent& m) { return m.has_held() && m.held().order() == order; })
+        .held();
+  }
+  wire::JobEnded await_ended() {
+    return await([](const wire::FromAgent& m) { return m.has_ended(); }).ended();
+  }
+
+  static wire::JobSpec spec_of(const std::vector<std::string>& command) {
+    wire::JobSpec spec;
+    for (const std::string& word : command) {
+      spec.add_command(word);
+    }
+    spec.set_name("test");
+    spec.set_steps(316);
+    return spec;
+  }
+
+  static wire::ToAgent order(std::uint64_t number, int slots, const wire::JobSpec& spec) {
+    wire::ToAgent message;
+    message.mutable_run()->set_job("7");
+    message.mutable_run()->set_order(number);
+    *message.mutable_run()->mutable_spec() = spec;
+    for (int i = 0; i < slots; ++i) {
+      message.mutable_run()->add_slots()->set_node("here");
+      message.mutable_run()->mutable_slots(i)->set_index(i);
+    }
+    return message;
+  }
+
+  void forget() {
+    wire::ToAgent message;
+    message.mutable_forget()->set_job("7");
+    agent_->send(message);
+  }
+
+  /// The job has done what one undisturbed worker would have.
+  static void expect_undisturbed(const wire::JobEnded& ended) {
+    EXPECT_EQ(ended.outcome(), "finished") << ended.detail();
+    EXPECT_EQ(ended.done(), 316);
+    EXPECT_EQ(ended.parameter_hash(), kUndisturbed);
+  }
+
+  [[nodiscard]] std::string job_folder() const { return folder_ / "jobs" / "7"; }
+
+  /// Processes `rubato conduct` of a job.
+  static std::vector<pid_t> conductors_of(const std::string& folder) {
+    std::vector<pid_t> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const std::string words = text_of_file(entry.path() / "cmdline");
+      if (words.find(std::string("conduct\0", 8) + folder + '\0') != std::string::npos) {
+        found.push_back(std::stoi(entry.path().filename()));
+      }
+    }
+    return found;
+  }
+
+  std::unique_ptr<Agent> agent_;
+  std::mutex mutex_;
+  std::condition_variable said_;
+  std::vector<wire::FromAgent> heard_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace rubato
