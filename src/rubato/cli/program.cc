@@ -23,6 +23,7 @@
 #include "rubato/cli/submit_verbs.h"
 #include "rubato/cli/trace_verbs.h"
 #include "rubato/cli/train_verb.h"
+#include "rubato/cli/up_verb.h"
 #include "rubato/live/openapi.h"
 
 namespace rubato {
@@ -71,6 +72,7 @@ int run_program(const std::vector<std::string>& arguments) {
   add_trace_verbs(app, code);
   add_demo_verb(app, code, command);
   add_train_verb(app, code);
+  add_up_verb(app, code);
   add_agent_verb(app, code);
   add_conduct_verb(app, code);
   add_emulate_verb(app, code);

@@ -6,11 +6,10 @@
 namespace rubato {
 namespace {
 
-using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using Json = nlohmann::ordered_json;
 
-bool is_timestamp(const Descriptor& message) {
+bool is_timestamp(const google::protobuf::Descriptor& message) {
   return message.full_name() == "google.protobuf.Timestamp";
 }
 
@@ -57,14 +56,14 @@ Json field_schema(const FieldDescriptor& field) {
 
 }  // namespace
 
-const Descriptor& platform_message(std::string_view name) {
+const google::protobuf::Descriptor& platform_message(std::string_view name) {
   const auto* const found =
       wire::JobSpec::descriptor()->file()->FindMessageTypeByName(std::string(name));
   RUBATO_CHECK(found != nullptr);
   return *found;
 }
 
-void add_schema(const Descriptor& message, bool is_strict, Json& schemas) {
+void add_schema(const google::protobuf::Descriptor& message, bool is_strict, Json& schemas) {
   Json& known = schemas[message.name()];
   const bool is_known = known.is_object() && (!is_strict || known.contains("additionalProperties"));
   if (is_known) {

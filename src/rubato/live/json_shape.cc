@@ -14,7 +14,6 @@
 namespace rubato {
 namespace {
 
-using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using nlohmann::json;
 
@@ -66,7 +65,8 @@ class TwiceNamed {
   std::string first_{};
 };
 
-std::optional<Refusal> message_problem(const json& value, const Descriptor& message,
+std::optional<Refusal> message_problem(const json& value,
+                                       const google::protobuf::Descriptor& message,
                                        const std::string& path);
 
 bool is_moment(const FieldDescriptor& field) {
@@ -149,12 +149,14 @@ std::optional<Refusal> list_problem(const json& value, const FieldDescriptor& fi
   return std::nullopt;
 }
 
-const FieldDescriptor* field_named(const Descriptor& message, const std::string& name) {
+const FieldDescriptor* field_named(const google::protobuf::Descriptor& message,
+                                   const std::string& name) {
   const FieldDescriptor* field = message.FindFieldByName(name);
   return field != nullptr ? field : message.FindFieldByCamelcaseName(name);
 }
 
-Refusal unknown_field(const Descriptor& message, const std::string& name, const std::string& path) {
+Refusal unknown_field(const google::protobuf::Descriptor& message, const std::string& name,
+                      const std::string& path) {
   std::vector<std::string_view> names;
   for (int i = 0; i < message.field_count(); ++i) {
     names.emplace_back(message.field(i)->name());
@@ -163,7 +165,8 @@ Refusal unknown_field(const Descriptor& message, const std::string& name, const 
                        std::string(nearest_spelling(name, names)));
 }
 
-std::optional<Refusal> message_problem(const json& value, const Descriptor& message,
+std::optional<Refusal> message_problem(const json& value,
+                                       const google::protobuf::Descriptor& message,
                                        const std::string& path) {
   for (const auto& [name, member] : value.items()) {
     const std::string member_path = path.empty() ? name : path + "." + name;
@@ -204,7 +207,8 @@ std::optional<Refusal> parse_strictly(std::string_view text, json& value) {
   return std::nullopt;
 }
 
-std::optional<Refusal> shape_problem(const json& value, const Descriptor& message) {
+std::optional<Refusal> shape_problem(const json& value,
+                                     const google::protobuf::Descriptor& message) {
   if (!value.is_object()) {
     return refused_field("", fmt::format("expected an object, found {}", value.type_name()));
   }
