@@ -25,7 +25,7 @@
 namespace rubato {
 namespace {
 
-using WallClock = std::chrono::steady_clock;
+using RunClock = std::chrono::steady_clock;
 
 constexpr std::size_t kWordsMax = 1024;  // Of an error, and of what a child said last.
 constexpr int kPollMilliseconds = 200;   // Between two looks at the clock.
@@ -49,7 +49,7 @@ struct Child {
   pid_t pid = -1;
   int messages = -1;  // Read ends.
   int complaints = -1;
-  WallClock::time_point start{};
+  RunClock::time_point start{};
   std::string last_words{};
   bool is_over = false;  // Its result has come.
 };
@@ -124,7 +124,7 @@ Result<Child> start(const IsolatedRuns& runs, std::size_t index) {
                .pid = pid,
                .messages = messages[0],
                .complaints = complaints[0],
-               .start = WallClock::now()};
+               .start = RunClock::now()};
 }
 
 // Passes one message on; false when there will be none any more.
@@ -197,7 +197,7 @@ void bury(Child& child, const IsolatedRuns& runs, std::string why) {
 
 bool is_too_slow(const Child& child, const IsolatedRuns& runs) {
   return runs.limit_seconds > 0 &&
-         std::chrono::duration<double>(WallClock::now() - child.start).count() >
+         std::chrono::duration<double>(RunClock::now() - child.start).count() >
              runs.limit_seconds + kGrace;
 }
 

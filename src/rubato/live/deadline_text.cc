@@ -60,7 +60,7 @@ std::optional<Duration> offset_of(std::string_view text) {
 }
 
 // `2030-01-31` as time since the epoch.
-std::optional<Duration> date_of(std::string_view text) {
+std::optional<Duration> calendar_date(std::string_view text) {
   const auto year = digits_at(text, 0, 4, 9999);
   const auto month = digits_at(text, 5, 2, 12);
   const auto day = digits_at(text, 8, 2, 31);
@@ -158,7 +158,7 @@ std::optional<Instant> parse_local(std::string_view text, const WallClock& clock
 
 Result<Instant> parse_rfc3339(std::string_view text) {
   std::string_view rest = trimmed(text);
-  const auto date = date_of(rest.substr(0, 10));
+  const auto date = calendar_date(rest.substr(0, 10));
   if (date && rest.size() > 19 && (rest[10] == 'T' || rest[10] == 't' || rest[10] == ' ')) {
     rest.remove_prefix(11);
     const auto time = take_time(rest);

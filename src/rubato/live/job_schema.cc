@@ -52,7 +52,7 @@ SchemaJson number_schema(const JobField& field) {
   return schema;
 }
 
-SchemaJson field_schema(const JobField& field) {
+SchemaJson job_field_schema(const JobField& field) {
   switch (field.kind) {
     case JobFieldKind::Choice:
       return {{"enum", field.choices}};
@@ -81,7 +81,7 @@ SchemaJson field_schema(const JobField& field) {
 std::string job_schema() {
   SchemaJson properties = SchemaJson::object();
   for (const JobField& field : job_fields()) {
-    SchemaJson schema = field_schema(field);
+    SchemaJson schema = job_field_schema(field);
     schema["description"] = fmt::format("{}. Without it: {}.", field.help, field.preset);
     properties[std::string(field.name)] = std::move(schema);
   }
