@@ -9,6 +9,8 @@
 
 #include <fmt/core.h>
 
+#include "rubato/live/repair_text.h"
+
 namespace rubato {
 namespace {
 
@@ -123,7 +125,10 @@ void Service::keep_checkpoint(bool is_idle) {
   }
 }
 
-void Service::apply(const wire::JournalInput& input, std::optional<SubmissionKey> key) {
+void Service::apply(const wire::JournalInput& given, std::optional<SubmissionKey> key) {
+  // Text that is no UTF-8 could be written but never read again: all must see it as it is kept.
+  wire::JournalInput input = given;
+  repair_text(input);
   const auto began = std::chrono::steady_clock::now();
   Effects effects = controller_.on(now_, input);
   plan_seconds_.observe(

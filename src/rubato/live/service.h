@@ -120,7 +120,7 @@ class Service final : public Platform {
 
   // The loop's.
   void loop();
-  void apply(const wire::JournalInput& input, std::optional<SubmissionKey> key = std::nullopt);
+  void apply(const wire::JournalInput& given, std::optional<SubmissionKey> key = std::nullopt);
   void commit();
   void act();
   void keep_checkpoint(bool is_idle);

@@ -4,6 +4,8 @@
 #include <filesystem>
 
 #include <fmt/core.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "rubato/engine/journal.h"
 #include "rubato/live/deadline_text.h"
@@ -29,10 +31,21 @@ bool sees(const Caller& caller, const LiveJob& job) {
   return caller.role == Role::Admin || caller.tenant.empty() || caller.tenant == job.spec.tenant();
 }
 
+// The same bytes for the same message, in whatever order its maps were filled.
+std::string ordered_bytes(const wire::JobSpec& spec) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  (void)spec.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}
+
 // What makes two submissions with one key the same.
 std::string hash_of(const wire::JobSpec& spec) {
   std::uint64_t hash = 14695981039346656037ULL;
-  for (const char each : spec.SerializeAsString()) {
+  for (const char each : ordered_bytes(spec)) {
     hash = (hash ^ static_cast<unsigned char>(each)) * 1099511628211ULL;
   }
   return fmt::format("{:016x}", hash);
