@@ -7,9 +7,7 @@
 namespace rubato {
 namespace {
 
-auto default_smallest_first() {
-  return smallest_first_policy().make(PolicyOptions{});
-}
+auto default_smallest_first() { return smallest_first_policy().make(PolicyOptions{}); }
 
 TEST(SmallestFirst, StartsTheNarrowestOfThoseWhoWait) {
   Scene scene(default_smallest_first, {.cluster = "1x4"});
