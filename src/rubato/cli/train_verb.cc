@@ -13,7 +13,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "rubato/cli/exit_code.h"
 #include "rubato/cli/job_directory.h"
 #include "rubato/cli/scaling_pass.h"
 #include "rubato/cli/train_report.h"
