@@ -60,6 +60,8 @@ docs: configure ## Write the documents that are made from the program
 	@cmake --build --preset release -j $(JOBS) --target rubato
 	build/rubato policy list --markdown > build/policies.md
 	@cp build/policies.md docs/policies.md
+	build/rubato openapi > build/openapi.json
+	@cp build/openapi.json docs/openapi.json
 
 soak: deps ## Fuzz for a minute each, then all tests under sanitizers with many seeds
 	@tools/soak.sh
@@ -71,8 +73,10 @@ soak-runtime: configure ## Disturb elastic jobs at random; each must end as if n
 format: deps ## Format every C++ file
 	@tools/format.sh
 
-lint: configure ## Check format, repository rules and clang-tidy
+lint: deps ## Check format, repository rules and clang-tidy
+	@cmake --preset lint --log-level=WARNING >/dev/null
+	@cmake --build --preset lint -j $(JOBS)
 	@tools/lint.sh
 
 clean: ## Remove all build directories
-	rm -rf build build-asan build-tsan build-fuzz
+	rm -rf build build-asan build-tsan build-fuzz build-lint

@@ -61,7 +61,7 @@ void decide(benchmark::State& state, const Subject& subject, int jobs, int gpus)
   state.counters["decision_p99_us"] = p99 * 1e6;
   state.counters["decision_max_us"] = percentile_of(decisions, 1.00) * 1e6;
   state.counters["active_jobs"] = static_cast<double>(loaded.engine().state().jobs.size());
-  state.counters["peak_rss_bytes"] = peak_rss_bytes();
+  state.counters["peak_rss_bytes"] = most_memory_bytes();
   if (jobs == kLimitJobs && gpus <= kLimitGpus && p99 > kP99SecondsMax) {
     state.SkipWithError("the 99th percentile is above 10 ms");
   }
@@ -76,7 +76,7 @@ void finish(benchmark::internal::Benchmark* bench) {
 }
 
 // All numbers of jobs on 10,000 GPUs, then all numbers of GPUs under 1,000 jobs.
-[[maybe_unused]] const bool kRegistered = [] {
+[[maybe_unused]] const bool kDecisionsRegistered = [] {
   for (const Subject& subject : kSubjects) {
     auto* bench = benchmark::RegisterBenchmark(subject.name, [&subject](benchmark::State& state) {
       decide(state, subject, range(state, 0), range(state, 1));

@@ -58,6 +58,8 @@ LoadedEngine::LoadedEngine(const LoadOptions& options)
   measures_ = true;
 }
 
+Engine LoadedEngine::fresh_engine() const { return make_engine(options_); }
+
 Job LoadedEngine::next_job() {
   const Kind& kind = kKinds[next_ % kKinds.size()];
   const double spread = 0.75 + 0.5 * static_cast<double>(next_ * 7 % kPeriod) / kPeriod;
@@ -147,7 +149,7 @@ double percentile_of(const std::vector<double>& sorted, double share) {
   return sorted[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
 }
 
-double peak_rss_bytes() {
+double most_memory_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) * 1024;

@@ -38,6 +38,8 @@ class LoadedEngine {
   /// Of each decision so far, in seconds of processor time, sorted.
   [[nodiscard]] std::vector<double> sorted_decisions() const;
   [[nodiscard]] const Engine& engine() const { return engine_; }
+  /// Made as this one was, before its first event.
+  [[nodiscard]] Engine fresh_engine() const;
 
  private:
   void pass_until(Instant moment);
@@ -61,7 +63,7 @@ class LoadedEngine {
 [[nodiscard]] double percentile_of(const std::vector<double>& sorted, double share);
 
 /// The most memory this process ever had, in bytes.
-[[nodiscard]] double peak_rss_bytes();
+[[nodiscard]] double most_memory_bytes();
 
 /// Processor time of this thread, in seconds: what others run meanwhile does not count.
 [[nodiscard]] double thread_seconds();

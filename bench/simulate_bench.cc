@@ -56,10 +56,10 @@ void run(benchmark::State& state, const std::string& policy) {
   const UseSum use = UseIntegral(history.use).over(history.start, history.end);
   state.counters["active_jobs_avg"] = use.active_seconds / to_seconds(history.end - history.start);
   state.counters["rounds"] = static_cast<double>(last.history.rounds);
-  state.counters["peak_rss_bytes"] = peak_rss_bytes();
+  state.counters["peak_rss_bytes"] = most_memory_bytes();
 }
 
-[[maybe_unused]] const bool kRegistered = [] {
+[[maybe_unused]] const bool kSimulationsRegistered = [] {
   for (const char* policy : kPolicies) {
     auto* bench =
         benchmark::RegisterBenchmark((std::string("Simulate/") + policy).c_str(),

@@ -62,6 +62,9 @@ function(rubato_library folder)
       set_target_properties(${folder}_test PROPERTIES EXCLUDE_FROM_ALL ON)
       set_property(TEST ${folder}_test APPEND PROPERTY LABELS core)
     endif()
+    if(folder IN_LIST RUBATO_LONG_TESTS AND RUBATO_SANITIZE)
+      rubato_halve_test(${folder}_test)
+    endif()
   endif()
   foreach(source IN LISTS fuzzers)
     rubato_fuzzer(${source} ${library})
@@ -88,6 +91,7 @@ function(rubato_messages folder)
   add_library(rubato_${folder}_messages STATIC ${sources})
   target_include_directories(rubato_${folder}_messages SYSTEM PUBLIC "${written}")
   target_link_libraries(rubato_${folder}_messages PUBLIC protobuf::libprotobuf)
+  set_target_properties(rubato_${folder}_messages PROPERTIES UNITY_BUILD OFF)
   target_link_libraries(rubato_${folder} PUBLIC rubato_${folder}_messages)
 endfunction()
 
@@ -140,6 +144,8 @@ function(rubato_torch_library folder)
   target_link_libraries(
     ${library} PUBLIC rubato::${folder} ${TORCH_LIBRARIES} "${RUBATO_GLOO_LIBRARY}"
                PRIVATE rubato_warnings)
+  # libtorch's headers take most of a minute: two sources for two cores.
+  set_target_properties(${library} PROPERTIES UNITY_BUILD_BATCH_SIZE 3)
   add_library(rubato::${folder}_torch ALIAS ${library})
   if(tests AND RUBATO_TESTS)
     rubato_test(${folder}_torch_test torch SOURCES ${tests} LINK ${library})
@@ -163,6 +169,18 @@ function(rubato_test name label)
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${RUBATO_TEST_TIMEOUT})
 endfunction()
 
+# rubato_halve_test(<name>): two ctests with half of the cases each, for two cores.
+function(rubato_halve_test name)
+  get_test_property(${name} LABELS labels)
+  set_property(TEST ${name} PROPERTY ENVIRONMENT "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=0")
+  add_test(NAME ${name}_second COMMAND ${name} --gtest_brief=1
+           WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(
+    ${name}_second
+    PROPERTIES LABELS "${labels}" TIMEOUT ${RUBATO_TEST_TIMEOUT} ENVIRONMENT
+               "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=1")
+endfunction()
+
 # rubato_fuzzer(<source> <library>): `trace/philly_fuzz.cc` becomes philly_fuzz, whose corpus is
 # tests/corpus/philly. Under ctest a bounded number of mutations of each corpus file is run.
 function(rubato_fuzzer source library)
@@ -173,7 +191,13 @@ function(rubato_fuzzer source library)
   if(RUBATO_LIBFUZZER)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   else()
-    target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tools/fuzz_main.cc")
+    if(NOT TARGET rubato_fuzz_main)
+      add_library(rubato_fuzz_main OBJECT EXCLUDE_FROM_ALL
+                                          "${PROJECT_SOURCE_DIR}/tools/fuzz_main.cc")
+      target_link_libraries(rubato_fuzz_main PRIVATE rubato_warnings)
+      set_target_properties(rubato_fuzz_main PROPERTIES UNITY_BUILD OFF)
+    endif()
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:rubato_fuzz_main>)
     if(RUBATO_FUZZ)
       add_test(NAME ${name} COMMAND ${name} "${PROJECT_SOURCE_DIR}/tests/corpus/${subject}")
       set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT ${RUBATO_TEST_TIMEOUT})
@@ -268,6 +292,8 @@ function(rubato_template_test)
     COMMAND rubato policy new new-and-untouched --dir "${written}" > "${root}/log"
     DEPENDS rubato "${policies}/registered.inc"
     COMMENT "Writing a policy from the template")
+  # The test brings its own registry, so the library's must be a member that nothing else needs.
+  set_source_files_properties("${policies}/registry.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(example "${PROJECT_SOURCE_DIR}/templates/rubato/policy/smallest_first")
   rubato_test(
     new_policy_test scenario

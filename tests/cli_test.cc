@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Outcome {
+struct ProgramOutcome {
   int code = -1;
   std::string out{};
 };
@@ -34,10 +34,10 @@ class Program : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  static Outcome run(const std::string& arguments) {
+  static ProgramOutcome run(const std::string& arguments) {
     const char* binary = std::getenv("RUBATO_BINARY");
     EXPECT_NE(binary, nullptr);
-    Outcome outcome;
+    ProgramOutcome outcome;
     const std::string command = std::string(binary == nullptr ? "false" : binary) + " " + arguments;
     std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
     std::array<char, 4096> buffer{};
@@ -73,8 +73,8 @@ constexpr const char* kHeader =
 TEST_F(Program, PrintsTheFixedJsonNames) {
   const std::string trace = generated(60);
 
-  const Outcome outcome = run("sim --trace " + trace + " --cluster 4x8 --json --policy " +
-                              "elasticflow,tiresias:thresholds=3250/7200");
+  const ProgramOutcome outcome = run("sim --trace " + trace + " --cluster 4x8 --json --policy " +
+                                     "elasticflow,tiresias:thresholds=3250/7200");
 
   ASSERT_EQ(outcome.code, 0) << outcome.out;
   const Json report = Json::parse(outcome.out);
@@ -125,8 +125,8 @@ TEST_F(Program, NamesTheFileOfAGpuTypeThatIsWrong) {
   const std::string command = "sim --trace " + trace + " --format pollux --profiles " +
                               path("profiles") + " --policy sia,gavel-las,gavel-ftf --cluster ";
 
-  const Outcome bad = run(command + "2x4:T4+2x4:A100");
-  const Outcome good = run(command + "2x4:T4+2x4:V100");
+  const ProgramOutcome bad = run(command + "2x4:T4+2x4:A100");
+  const ProgramOutcome good = run(command + "2x4:T4+2x4:V100");
 
   EXPECT_EQ(bad.code, 65);
   EXPECT_NE(bad.out.find("placements-A100.csv:2: step_time: '0' is not a positive number"),
@@ -156,7 +156,7 @@ TEST_F(Program, SaysTheSameTwice) {
 }
 
 TEST_F(Program, GivesConfidenceIntervalsOverSeeds) {
-  const Outcome outcome =
+  const ProgramOutcome outcome =
       run("sim --trace " + generated(60) + " --cluster 4x8 --json --seeds 4 --redraw-deadlines");
 
   const Json row = Json::parse(outcome.out)["results"][0];
@@ -167,7 +167,7 @@ TEST_F(Program, GivesConfidenceIntervalsOverSeeds) {
 TEST_F(Program, NamesFileLineAndFieldOfABadRow) {
   const std::string trace = write("bad.csv", std::string(kHeader) + "0,0,100,m,50,1,-2,10\n");
 
-  const Outcome outcome = run("sim --trace " + trace + " --cluster 2x8");
+  const ProgramOutcome outcome = run("sim --trace " + trace + " --cluster 2x8");
 
   EXPECT_EQ(outcome.code, 65);
   EXPECT_NE(outcome.out.find("bad.csv:2"), std::string::npos) << outcome.out;
@@ -175,9 +175,9 @@ TEST_F(Program, NamesFileLineAndFieldOfABadRow) {
 }
 
 TEST_F(Program, SuggestsTheNearestSpelling) {
-  const Outcome policy = run("sim --trace x --policy elasticflw");
-  const Outcome cluster = run("sim --trace x --cluster 16by8");
-  const Outcome verb = run("polcy list");
+  const ProgramOutcome policy = run("sim --trace x --policy elasticflw");
+  const ProgramOutcome cluster = run("sim --trace x --cluster 16by8");
+  const ProgramOutcome verb = run("polcy list");
 
   EXPECT_EQ(policy.code, 65);
   EXPECT_NE(policy.out.find("did you mean 'elasticflow'"), std::string::npos) << policy.out;
@@ -188,7 +188,7 @@ TEST_F(Program, SuggestsTheNearestSpelling) {
 }
 
 TEST_F(Program, LeavesNothingHalfDoneWhenAReportCannotBeWritten) {
-  const Outcome outcome =
+  const ProgramOutcome outcome =
       run("sim --trace " + generated(20) + " --cluster 4x8 --html " + path("missing/report.html"));
 
   EXPECT_EQ(outcome.code, 65) << outcome.out;
@@ -208,7 +208,7 @@ TEST_F(Program, WritesAReportThatNeedsNoNetwork) {
 }
 
 TEST_F(Program, ListsPoliciesAsJson) {
-  const Outcome outcome = run("policy list --json");
+  const ProgramOutcome outcome = run("policy list --json");
 
   const Json policies = Json::parse(outcome.out)["policies"];
   EXPECT_GE(policies.size(), 8U);
@@ -222,8 +222,9 @@ TEST_F(Program, SurvivesBadLuck) {
 
   for (const char* faults : {"node_mtbf=100000,node_repair=3000", "worker_mtbf=100000",
                              "straggler_mtbf=100000,report_delay=120", "noise=0.2"}) {
-    const Outcome outcome = run("sim --trace " + trace + " --cluster 4x8 --policy all --faults " +
-                                std::string(faults) + " --json");
+    const ProgramOutcome outcome =
+        run("sim --trace " + trace + " --cluster 4x8 --policy all --faults " + std::string(faults) +
+            " --json");
     ASSERT_EQ(outcome.code, 0) << faults << "\n" << outcome.out;
     const Json report = Json::parse(outcome.out);
     for (const Json& row : report["results"]) {
@@ -240,8 +241,8 @@ TEST_F(Program, HoldsATournamentOverTracesAndNoises) {
                               " --cluster 4x8 --policy all --noise 0,0.2 --html " +
                               path("all.html");
 
-  const Outcome table = run(command);
-  const Outcome json = run(command + " --json");
+  const ProgramOutcome table = run(command);
+  const ProgramOutcome json = run(command + " --json");
 
   ASSERT_EQ(table.code, 0) << table.out;
   EXPECT_NE(table.out.find("\nall 2 traces, speeds off by 20%\n"), std::string::npos) << table.out;
@@ -272,8 +273,8 @@ TEST_F(Program, ATournamentGoesOnWithoutThoseWhoFail) {
   // No run ends in a nanosecond.
   const std::string command = "sim --trace " + generated(40) + " --cluster 4x8 --limit 1e-9 --json";
 
-  const Outcome named = run(command + " --policy fifo,srtf");
-  const Outcome all = run(command + " --policy all");
+  const ProgramOutcome named = run(command + " --policy fifo,srtf");
+  const ProgramOutcome all = run(command + " --policy all");
 
   EXPECT_EQ(named.code, 78) << named.out;
   EXPECT_EQ(all.code, 78) << all.out;  // Nobody is left.

@@ -91,22 +91,22 @@ FaultOptions some_faults() {
 }
 
 /// Where a case runs, and what.
-struct World {
+struct RecordedWorld {
   std::string cluster{};
   SpeedBook speeds;
   std::vector<Job> jobs{};
 };
 
-World plain_world() {
-  World world{.cluster = "4x8:sample",
-              .speeds = SpeedBook(sample_speeds(), Topology::parse("4x8:sample").value())};
+RecordedWorld plain_world() {
+  RecordedWorld world{.cluster = "4x8:sample",
+                      .speeds = SpeedBook(sample_speeds(), Topology::parse("4x8:sample").value())};
   world.jobs = small_workload(world.speeds);
   return world;
 }
 
 // Trainings of a measured application, on a type as measured and on one that is twice as fast but
 // has room for half as many samples at a time.
-World profiled_world() {
+RecordedWorld profiled_world() {
   const std::string cluster = "2x2:slow+2x2:fast";
   std::vector<SpeedRow> rows;
   std::map<ProfileKey, ApplicationProfile> profiles;
@@ -126,8 +126,8 @@ World profiled_world() {
     }
     profiles.emplace(ProfileKey("net", type), profile);
   }
-  World world{.cluster = cluster,
-              .speeds = SpeedBook(std::move(rows), Topology::parse(cluster).value())};
+  RecordedWorld world{.cluster = cluster,
+                      .speeds = SpeedBook(std::move(rows), Topology::parse(cluster).value())};
   world.speeds.add(std::move(profiles));
   std::vector<Job> jobs;
   for (std::uint64_t id = 0; id < 80; ++id) {
@@ -144,7 +144,7 @@ World profiled_world() {
 
 // What a live controller would have written during this run.
 std::string journal_of(const Case& given) {
-  const World world = given.is_profiled ? profiled_world() : plain_world();
+  const RecordedWorld world = given.is_profiled ? profiled_world() : plain_world();
   const SimOptions options{.policy = given.policy,
                            .accounting = given.accounting,
                            .seed = kSeed,

@@ -27,7 +27,7 @@ namespace {
 constexpr double kInstantsApart = 1e-4;  // Seconds that doubles may be off over a whole run.
 
 /// A cluster, what is known about speeds on it, and jobs to run there.
-struct World {
+struct RandomWorld {
   Topology topology{};
   SpeedBook speeds;
   std::vector<Job> jobs{};
@@ -103,7 +103,7 @@ Job draw_job(const std::vector<std::string>& models, const Habits& habits, Rando
   return job;
 }
 
-void set_work_and_deadline(Job& job, World& world, const Habits& habits, Random& random) {
+void set_work_and_deadline(Job& job, RandomWorld& world, const Habits& habits, Random& random) {
   const SpeedId speed = world.speeds.resolve(job);
   double fastest = 0;
   for (const Pool& pool : world.topology.pools()) {
@@ -126,7 +126,7 @@ void set_work_and_deadline(Job& job, World& world, const Habits& habits, Random&
   }
 }
 
-World draw_world(std::uint64_t seed) {
+RandomWorld draw_world(std::uint64_t seed) {
   Random random(seed);
   constexpr std::array kClusters = {"1x1", "1x2", "1x4",  "2x4",        "3x2",
                                     "1x8", "4x8", "16x8", "2x4:A+1x8:B"};
@@ -141,7 +141,7 @@ World draw_world(std::uint64_t seed) {
       rows.push_back(std::move(row));
     }
   }
-  World world{.topology = topology, .speeds = SpeedBook(std::move(rows), topology)};
+  RandomWorld world{.topology = topology, .speeds = SpeedBook(std::move(rows), topology)};
   const Habits habits = draw_habits(random);
   Instant arrival = at_seconds(random.uniform(0, 100));
   const auto jobs = static_cast<std::size_t>(random.integer(1, random.chance(0.1) ? 160 : 40));
@@ -163,7 +163,7 @@ World draw_world(std::uint64_t seed) {
 /// job is. Complains when the engine or the simulator says something else.
 class Witness {
  public:
-  explicit Witness(const World& world, bool knows_speeds)
+  explicit Witness(const RandomWorld& world, bool knows_speeds)
       : world_(world), knows_speeds_(knows_speeds), runs_(world.jobs.size()) {
     for (const Pool& pool : world.topology.pools()) {
       down_.emplace_back(static_cast<std::size_t>(pool.gpus), false);
@@ -279,7 +279,7 @@ class Witness {
     }
   }
 
-  const World& world_;
+  const RandomWorld& world_;
   bool knows_speeds_;
   std::vector<Running> runs_;
   std::vector<std::vector<bool>> down_;  // Per pool and GPU.
@@ -302,7 +302,7 @@ std::string describe(const Setting& setting) {
 }
 
 // The history of the run, after everything that must hold of any run was checked.
-History run_and_check(const World& world, const Setting& setting) {
+History run_and_check(const RandomWorld& world, const Setting& setting) {
   Witness witness(world, !setting.faults.any());
   const auto result = simulate(world.jobs, world.topology, world.speeds,
                                SimOptions{.policy = setting.policy,
@@ -385,7 +385,7 @@ class PromisesOf : public testing::TestWithParam<const char*> {};
 
 TEST_P(PromisesOf, AreKeptWithoutFaultsWhateverArrives) {
   for (const std::uint64_t seed : seeds(150, 5'000)) {
-    const World world = draw_world(seed);
+    const RandomWorld world = draw_world(seed);
     for (const Setting& setting : settings_of(seed, GetParam())) {
       expect_promises_kept(run_and_check(world, setting), setting);
     }
@@ -394,7 +394,7 @@ TEST_P(PromisesOf, AreKeptWithoutFaultsWhateverArrives) {
 
 TEST_P(PromisesOf, AreNotBrokenByReportsThatSayNothingNew) {
   for (const std::uint64_t seed : seeds(50, 500)) {
-    const World world = draw_world(seed);
+    const RandomWorld world = draw_world(seed);
     for (Setting setting : settings_of(seed, GetParam())) {
       setting.faults = harmless(seed);
       expect_promises_kept(run_and_check(world, setting), setting);
@@ -413,7 +413,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, PromisesOf,
 
 TEST(Promises, OfElasticFlowCostNobodyElseAnythingWhenFaultsBreakThem) {
   for (const std::uint64_t seed : seeds(50, 500)) {
-    const World world = draw_world(seed);
+    const RandomWorld world = draw_world(seed);
     for (Setting setting : settings_of(seed, "elasticflow")) {
       setting.faults = draw_faults_of(seed);
       run_and_check(world, setting);
@@ -425,7 +425,7 @@ TEST(Promises, OfElasticFlowCostNobodyElseAnythingWhenFaultsBreakThem) {
 // done, 284 and 314 because no round was held any more that it could have come back at.
 TEST(Promises, OfElasticFlowLeaveNobodyWithoutWorkersForGood) {
   for (const std::uint64_t seed : {216U, 284U, 314U}) {
-    const World world = draw_world(seed);
+    const RandomWorld world = draw_world(seed);
     for (Setting setting : settings_of(seed, "elasticflow")) {
       setting.faults = draw_faults_of(seed);
       run_and_check(world, setting);
@@ -436,7 +436,7 @@ TEST(Promises, OfElasticFlowLeaveNobodyWithoutWorkersForGood) {
 // In world 96 a report that came at the very moment of a planned round looked like a loss of
 // workers.
 TEST(Promises, OfElasticFlowSurviveAReportAtTheMomentOfARound) {
-  const World world = draw_world(96);
+  const RandomWorld world = draw_world(96);
   for (Setting setting : settings_of(96, "elasticflow")) {
     setting.faults = harmless(96);
     expect_promises_kept(run_and_check(world, setting), setting);
@@ -453,7 +453,7 @@ bool same(const JobRecord& left, const JobRecord& right) {
 
 TEST(Promises, AreTheSameInEveryRunOfASeed) {
   for (const std::uint64_t seed : seeds(20, 200)) {
-    const World world = draw_world(seed);
+    const RandomWorld world = draw_world(seed);
     for (Setting setting : settings_of(seed, "elasticflow")) {
       setting.faults = draw_faults_of(seed);
       const History first = run_and_check(world, setting);

@@ -112,6 +112,13 @@ using TrainKilled = TrainEnd;
 TEST_P(TrainKilled, ItsOwnDeathLeavesNoWorkerBehind) {
   EXPECT_EQ(end_by(GetParam()).code, 128 + SIGKILL);
 }
+TEST_P(TrainKilled, TheNextJobSweepsItsTemporaryFolder) {
+  end_by(GetParam());
+  ASSERT_FALSE(std::filesystem::is_empty(path("tmp")));
+
+  // Of a job that ends by itself all temporary files must be gone.
+  EXPECT_EQ(train({}, shell("exit 75")).code, 75);
+}
 INSTANTIATE_TEST_SUITE_P(Signals, TrainKilled, testing::Values(SIGKILL));
 
 }  // namespace

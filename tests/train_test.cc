@@ -69,8 +69,22 @@ TEST_F(TrainTest, GoesOnWithoutAFrozenWorker) {
   const Json report = trained({"--workers", "3", "--stop", "worker 1 at step 100"});
 
   EXPECT_EQ(lost_steps(report), 0);
-  EXPECT_EQ(report["workers"][1]["cause"], "ended on our request: SIGKILL");
+  EXPECT_EQ(report["workers"][1]["cause"],
+            "ended on our request: SIGKILL, no sign of life for 1.5 s");
   EXPECT_EQ(report["generations"][1]["members"], Json::array({1, 3}));
+}
+
+TEST_F(TrainTest, ReplacesAWorkerThatFreezesBeforeItsFirstWord) {
+  const std::string trainer = counting()[0] + " 5000 64 4 8 0";
+
+  const TrainOutcome outcome =
+      train({"--workers", "2", "--start-patience", "3"},
+            shell("[ $RUBATO_WORKER = 2 ] && kill -STOP $$; exec " + trainer));
+
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_EQ(outcome.report["parameter_hash"], kUndisturbed);
+  const std::string cause = outcome.report["workers"][1]["cause"];
+  EXPECT_NE(cause.find("not a word since its start for 3 s"), std::string::npos) << cause;
 }
 
 TEST_F(TrainTest, ANewerResizeReplacesTheOneUnderWay) {

@@ -2,8 +2,9 @@
 """Checks the rules about text that neither the compiler nor clang-tidy checks.
 
 Lengths of lines and files, how headers open, whitespace, folder names, machine-specific paths,
-types that share a name, and what the deterministic folders may not use: clocks, threads, files,
-shared ownership, the distributions of <random>.
+types that share a name, names that joined sources share (unnamed_names.py), and what the
+deterministic folders may not use: clocks, threads, files, shared ownership, the distributions of
+<random>.
 
 Usage: check_tidy.py [ROOT]
 """
@@ -12,6 +13,8 @@ import os
 import re
 import sys
 from pathlib import Path
+
+from unnamed_names import unnamed_problems
 
 LINE_COLUMNS_MAX = 100
 HEADER_LINES_MAX = 250
@@ -192,9 +195,10 @@ def check(root):
             "/".join(parents[: i + 1]) for i, name in enumerate(parents) if name in HOMELESS
         )
         problems += file_problems(path, where)
-        if path.suffix in CODE and where.startswith("src/"):
+        if path.suffix in CODE:
             sources.append((where, path.read_text(encoding="utf-8", errors="replace")))
-    problems += name_problems(sources)
+    problems += name_problems([each for each in sources if each[0].startswith("src/")])
+    problems += unnamed_problems([(where, text, code_of(text)) for where, text in sources])
     problems += [f"{folder}: name the folder after what it holds" for folder in sorted(homeless)]
     return problems
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Format, repository rules, clang-tidy. Needs a configured build/ (make lint sees to it).
+# Format, repository rules, clang-tidy. Needs a configured build-lint/ (make lint sees to it).
 set -u
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
@@ -12,17 +12,19 @@ python3 -B tools/check_layers.py . || failed=1
 python3 -B tools/check_tidy.py . || failed=1
 
 echo "== clang-tidy"
-files='/src/rubato/.*(?<!_test)\.cc$'
+# What includes libtorch is left out, as STYLE says: clang-tidy 14 was not done with one such file
+# after five minutes.
+files='/src/rubato/(?!runtime/torch/).*(?<!_test)\.cc$'
 if [ -n "${LINT_TESTS:-}" ]; then
-  files='/(src/rubato|tests)/.*\.cc$'
+  files='/(src/rubato/(?!runtime/torch/)|tests/).*\.cc$'
 fi
 # Warnings of the compiler are g++'s affair; clang-tidy only runs its own checks.
-run-clang-tidy -quiet -p build -j "$jobs" -extra-arg=-Wno-unknown-warning-option \
-  -extra-arg=-Wno-error "$files" >build/clang-tidy.log 2>&1 || failed=1
-sed 's/\x1b\[[0-9;]*m//g' build/clang-tidy.log | grep -E '(warning|error): ' | sort -u
+run-clang-tidy -quiet -p build-lint -j "$jobs" -extra-arg=-Wno-unknown-warning-option \
+  -extra-arg=-Wno-error "$files" >build-lint/clang-tidy.log 2>&1 || failed=1
+sed 's/\x1b\[[0-9;]*m//g' build-lint/clang-tidy.log | grep -E '(warning|error): ' | sort -u
 
 if [ "$failed" -ne 0 ]; then
-  echo "make lint: FAILED (clang-tidy's full output is in build/clang-tidy.log)"
+  echo "make lint: FAILED (clang-tidy's full output is in build-lint/clang-tidy.log)"
   exit 1
 fi
 echo "make lint: clean"

@@ -203,6 +203,55 @@ class TidyTest(TreeTest):
             "src/rubato/policy/b.cc", text, "b.cc:3: rubato::Seat is defined in src/rubato/core/a.h"
         )
 
+    def write_hidden(self, name, lines):
+        text = "namespace rubato {\nnamespace {\n\n" + lines + "\n}  // namespace\n}\n"
+        self.write(name, text)
+
+    def test_refuses_a_hidden_name_twice_in_a_folder(self):
+        for lines in (
+            "int share_of(const Job& job, int gpus) {\n  return 1;\n}\n",
+            "constexpr Duration kSlot{20};\n",
+            "constexpr std::array<int, 2> kSlots = {1, 2};\n",
+            "struct Seat {\n  int a = 0;\n};\n",
+            "template <typename Given>\nconcept Is = true;\n",
+            "std::function<int(int)> make_it(\n    int a) {\n}\n",
+        ):
+            self.write_hidden("src/rubato/core/a.cc", lines)
+            self.write_hidden("src/rubato/core/deep/b.cc", "// Another.\n" + lines)
+
+            problems = check_tidy.check(self.root)
+
+            self.assertEqual(len(problems), 1, (lines, problems))
+            expected = r"core/deep/b\.cc:[56]: \w+ is in src/rubato/core/a\.cc:[45]"
+            self.assertRegex(problems[0], expected)
+
+    def test_refuses_a_hidden_name_with_two_meanings(self):
+        self.write_hidden("src/rubato/core/a.cc", "using Seat = int;\n")
+        for lines in ("using Seat = long;\n", "struct Seat {};\n", "int Seat(int a) {\n}\n"):
+            self.write_hidden("src/rubato/core/b.cc", lines)
+
+            self.assertEqual(len(check_tidy.check(self.root)), 1, lines)
+
+    def test_accepts_hidden_names_that_can_be_joined(self):
+        lines = "using Json = nlohmann::json;\nint share(const Job& job) { return 1; }\n"
+        self.write_hidden("src/rubato/core/a.cc", lines)
+        self.write_hidden("src/rubato/core/b.cc", lines.replace("Job& job", "Pool& pool"))
+        for name in ("core/a_test.cc", "core/a_fuzz.cc", "core/torch/a.cc", "policy/a.cc"):
+            self.write_hidden("src/rubato/" + name, lines)
+        text = "namespace rubato::artifact {\nnamespace {\n" + lines + "}  // namespace\n}\n"
+        self.write("src/rubato/core/c.cc", text)
+
+        self.assertEqual(check_tidy.check(self.root), [])
+
+    def test_takes_no_words_of_a_body_for_hidden_names(self):
+        text = 'constexpr auto kText = R"js(\nint share(int b) {}\n)js";\n'
+        self.write_hidden("src/rubato/core/a.cc", "int a() {\n  int share = 0;\n}\n" + text)
+        lines = "TEST(Share, IsFair) {\n}\nvoid Share::grow(int a) {\n}\nbool operator==(int c);\n"
+        self.write_hidden("src/rubato/core/b.cc", lines + "int share(int b) {\n}\n")
+        self.write_hidden("src/rubato/core/c.cc", lines)
+
+        self.assertEqual(check_tidy.check(self.root), [])
+
     def test_refuses_a_second_type_behind_an_unnamed_namespace(self):
         self.write("src/rubato/core/a.cc", "namespace rubato {\nenum class Seat : char {};\n}\n")
         text = "namespace rubato {\nnamespace {\nint f() { return 0; }\n}\nstruct Seat {};\n}\n"

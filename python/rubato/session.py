@@ -11,10 +11,10 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import torch
 
-from rubato import _core, ending
+from rubato import _core, blas, ending
 from rubato.flat import FlatModel
 from rubato.randomness import reseed
-from rubato.refusal import Refused, refuse, worker_options
+from rubato.refusal import Refused, address, refuse, worker_options
 from rubato.samples import Samples
 
 EVALUATION_SHARD = 2**32  # Draws what no shard of a step draws.
@@ -102,6 +102,8 @@ class Session:
         reason = unfit(self.flat.parameters)
         if reason is not None:
             raise refuse(reason)
+        if address()["worker"] <= 1:
+            blas.warn_if_slow()  # One worker of a job is enough to say it.
         options = worker_options(
             parameter_bytes=self.flat.parameter_bytes,
             floats=self.flat.floats,

@@ -32,6 +32,12 @@ OWN_CHECKPOINT = (
     "start at another epoch than it is told. Rubato keeps the state itself; leave that part out"
 )
 CHANGED_PARAMETERS = "the optimizer's parameters have changed since the first step"
+SUMMED_LOSS = (
+    "the loss is a sum over the samples of a batch (torch's {}): with several workers each has "
+    "only a part of the batch, and the gradient would be divided by their number. Take the mean, "
+    'which reduction="mean" does, or divide by the samples that the loader gave, and choose the '
+    "learning rate accordingly"
+)
 SET_BACK = "the job was set back to epoch {} while this worker caught up with epoch {}"
 
 
@@ -54,6 +60,13 @@ def against_loader(loader: Any) -> Optional[str]:
     if sampler.replacement or len(sampler) != len(loader.dataset):
         return "the training loader draws with replacement, or not every sample"
     return None
+
+
+def first_batch(loader: Any) -> int:
+    """How many samples are in the first batch of a loader that can be taken over."""
+    if against_loader(loader) is not None:
+        return 0
+    return min(loader.batch_size, len(loader.dataset))
 
 
 def against_gradients(parameters: Sequence[torch.Tensor]) -> Optional[str]:

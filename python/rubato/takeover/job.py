@@ -22,6 +22,7 @@ from rubato.flat import FlatModel, named_buffers
 from rubato.refusal import refuse
 from rubato.session import Extras, JobOptions, Session, trained_parameters
 from rubato.takeover import checks, modules, variables
+from rubato.takeover.losses import LossWatch
 
 VOID, SHARD, SPARE = "void", "shard", "spare"
 
@@ -76,6 +77,7 @@ class Job:
         self.is_catching_up = False
         self.needs_commit = False
         self.loss: Any = None
+        self.losses = LossWatch()
         self.clips: List[Callable[[], None]] = []
         self.incoming: Optional[Dict[str, Any]] = None
         self.is_finished_elsewhere = False
@@ -112,6 +114,7 @@ class Job:
         """Of a loader that may turn out to be the training loader."""
         batch = iterator.next_own()
         self.last = iterator
+        self.losses.rehearse(checks.first_batch(iterator.loader))
         if iterator.given == 1 and self.optimizers and torch.is_grad_enabled():
             parameters = [p for optimizer in self.live_optimizers() for p in all_of(optimizer)]
             trained, _ = modules.split_roots(parameters)
@@ -183,6 +186,7 @@ class Job:
     def part_of_step(self) -> Any:
         session = self.session
         self.clips = []
+        self.losses.part = []
         if not session.shards:
             # As many iterations as the others have: schedules and counters must keep up.
             return self.void_batch(SPARE)
@@ -219,6 +223,16 @@ class Job:
         raise SystemExit(0)
 
     # What the script does with a batch.
+
+    def on_backward(self, loss: torch.Tensor, gradient: Any) -> None:
+        """Before the gradients of a loss are computed."""
+        if not self.is_active or loss is None:
+            return  # Torch itself complains of more gradients than losses.
+        if self.session is None and self.last is not None:
+            self.losses.on_rehearsal(loss, gradient)
+        elif self.given == SHARD:
+            shard = self.session.shards[0]
+            self.losses.on_part(loss, gradient, shard.end - shard.begin)
 
     def step(self, optimizer: Any, apply: Callable[[], Any], closure: Any) -> Any:
         """In place of `optimizer.step`."""
@@ -265,6 +279,10 @@ class Job:
             session.flat.restore_buffers()
             session.flat.clear(0)
             return
+        shard = session.shards[0]
+        term = self.losses.sum_in_part(shard.end - shard.begin)
+        if term is not None:
+            raise self.refuse(checks.SUMMED_LOSS.format(term))
         loss = self.loss
         is_number = loss is not None and loss.numel() == 1
         session.end_shard(float(loss.detach()) if is_number else 0.0)
@@ -298,6 +316,9 @@ class Job:
             reason = checks.ACCUMULATION
         parameters = trained_parameters(optimizer)
         reason = reason or checks.against_gradients(parameters)
+        term = self.losses.sum_in_rehearsal()
+        if reason is None and term is not None:
+            reason = checks.SUMMED_LOSS.format(term)
         if reason is not None:
             raise refuse(reason)
         trained, bystanders = modules.split_roots(parameters)

@@ -5,6 +5,7 @@ environment.
 """
 
 import functools
+import itertools
 import os
 from typing import Any, Callable
 
@@ -130,6 +131,19 @@ def patch_gradients() -> None:
 
         return zero_grad
 
+    def make_engine(original: Function) -> Function:
+        def backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> Any:
+            losses = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+            if grad_tensors is not None and not isinstance(grad_tensors, torch.Tensor):
+                grad_tensors = list(grad_tensors)
+            gradients = grad_tensors if isinstance(grad_tensors, list) else [grad_tensors]
+            for loss, gradient in itertools.zip_longest(losses, gradients):
+                JOB.on_backward(loss, gradient)
+            return original(losses, grad_tensors, *args, **kwargs)
+
+        return backward
+
+    replace(torch.autograd, "backward", make_engine)
     replace(torch.Tensor, "backward", make_backward)
     replace(torch.nn.Module, "zero_grad", make_module_zero)
     for name in ("clip_grad_norm_", "clip_grad_value_"):

@@ -1,5 +1,6 @@
 #include "rubato/base/random.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -25,6 +26,17 @@ Random::Random(std::uint64_t seed) : seed_(seed) {
   for (std::uint64_t& word : state_) {
     word = splitmix(seed);
   }
+}
+
+Random::Random(const Words& words) : seed_(words.back()) {
+  std::copy_n(words.begin(), state_.size(), state_.begin());
+}
+
+Random::Words Random::words() const {
+  Words words{};
+  std::ranges::copy(state_, words.begin());
+  words.back() = seed_;
+  return words;
 }
 
 Random Random::fork(std::uint64_t stream) const {

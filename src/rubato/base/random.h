@@ -10,7 +10,13 @@ namespace rubato {
 /// xoshiro256++ (Blackman and Vigna) seeded by splitmix64; cheap to copy and to fork.
 class Random {
  public:
+  /// All that it knows.
+  using Words = std::array<std::uint64_t, 5>;
+
   explicit Random(std::uint64_t seed);
+  /// Goes on exactly where words() was called.
+  explicit Random(const Words& words);
+  [[nodiscard]] Words words() const;
 
   /// An independent stream for one purpose, so that drawing more here moves nothing there.
   [[nodiscard]] Random fork(std::uint64_t stream) const;

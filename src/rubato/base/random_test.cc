@@ -59,6 +59,16 @@ TEST(Random, ForksStreamsThatDoNotDependOnEarlierDraws) {
   EXPECT_NE(fresh.fork(0).next(), Random(7).next());
 }
 
+TEST(Random, GoesOnWhereItsWordsWereTaken) {
+  Random random(7);
+  random.next();
+  Random restored(random.words());
+
+  EXPECT_EQ(restored.next(), random.next());
+  EXPECT_EQ(restored.fork(1).next(), random.fork(1).next());
+  EXPECT_EQ(restored.words(), random.words());
+}
+
 TEST(Random, StaysInsideItsBounds) {
   Random random(1);
   for (int i = 0; i < kDraws; ++i) {

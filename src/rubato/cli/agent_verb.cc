@@ -14,6 +14,7 @@
 #include <fmt/core.h>
 
 #include "rubato/cli/exit_code.h"
+#include "rubato/cli/offered_nodes.h"
 #include "rubato/cli/worker_environment.h"
 #include "rubato/live/agent.h"
 #include "rubato/live/agent_rpc.h"
@@ -36,35 +37,6 @@ struct AgentFlags {
 int agent_failure(const Error& error) {
   fmt::print(stderr, "rubato agent: {}\n", error.message);
   return exit_code(error.code);
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
-
-int cpus_here() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
-
-// What this machine has, if nothing else was asked for.
-Result<std::vector<wire::AgentNode>> offered_nodes(const AgentFlags& flags,
-                                                   const std::string& name) {
-  if (!flags.emulated.empty()) {
-    return emulated_nodes(flags.emulated);
-  }
-  if (flags.slots > 0) {
-    return std::vector{cpu_node(name, flags.slots)};
-  }
-  const auto gpus = list_gpus(inherited_environment());
-  if (!gpus && gpus.error().code != ErrorCode::NotFound) {
-    return gpus.error();
-  }
-  if (!gpus || gpus->gpus.empty()) {
-    return std::vector{cpu_node(name, cpus_here())};
-  }
-  for (const std::string& note : gpus->notes) {
-    fmt::print(stderr, "rubato agent: {}\n", note);
-  }
-  return std::vector{gpu_node(name, *gpus)};
 }
 
 // The first line of a file; for a certificate all of it.
@@ -147,7 +119,7 @@ class RemoteAgent {
 
 int run_agent(const AgentFlags& flags) {
   const std::string name = flags.name.empty() ? host_name() : flags.name;
-  auto nodes = offered_nodes(flags, name);
+  auto nodes = offered_nodes({.name = name, .slots = flags.slots, .emulated = flags.emulated});
   if (!nodes) {
     return agent_failure(nodes.error());
   }

@@ -1,7 +1,6 @@
 #include "rubato/cli/comparison_run.h"
 
 #include <algorithm>
-#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -9,16 +8,11 @@
 #include <fmt/core.h>
 
 #include "rubato/cli/isolated_runs.h"
+#include "rubato/cli/peak_memory.h"
 #include "rubato/cli/progress_bar.h"
 
 namespace rubato {
 namespace {
-
-std::int64_t peak_rss_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return std::int64_t{usage.ru_maxrss} * 1024;
-}
 
 // Which report a run belongs to.
 struct Place {

@@ -11,6 +11,7 @@
 #include "rubato/cli/exit_code.h"
 #include "rubato/cli/report_files.h"
 #include "rubato/cli/trace_speeds.h"
+#include "rubato/cli/verb_failure.h"
 #include "rubato/predict/speed_table.h"
 #include "rubato/report/table.h"
 #include "rubato/sim/workload.h"
@@ -43,17 +44,12 @@ Result<std::vector<Job>> demo_jobs(const std::vector<SpeedRow>& rows) {
   return jobs;
 }
 
-int fail(const Error& error) {
-  fmt::print(stderr, "rubato demo: {}\n", error.message);
-  return exit_code(error.code);
-}
-
 int run_demo(const std::string& html, const std::string& command) {
   const std::vector<SpeedRow> rows = sample_speeds();
   auto topology = Topology::parse(kCluster);
   auto jobs = demo_jobs(rows);
   if (!jobs) {
-    return fail(jobs.error());
+    return fail_verb("demo", jobs.error());
   }
   SpeedBook speeds(rows, *topology);
   Workload workload = prepare(*std::move(jobs), speeds);
@@ -68,7 +64,7 @@ int run_demo(const std::string& html, const std::string& command) {
   const std::vector<RunReport>& reports = compared.groups.front().runs;
   for (const RunReport& report : reports) {
     if (!report.failure.empty()) {
-      return fail({.code = ErrorCode::BadConfig, .message = report.failure});
+      return fail_verb("demo", {.code = ErrorCode::BadConfig, .message = report.failure});
     }
   }
   fmt::print(
@@ -86,7 +82,7 @@ int run_demo(const std::string& html, const std::string& command) {
                             .provenance = std::move(workload.notes)};
   const Status written = write_pictures(header, compared.groups, *topology, {.html = html});
   if (!written) {
-    return fail(written.error());
+    return fail_verb("demo", written.error());
   }
   if (!html.empty()) {
     fmt::print("Pictures of all this: {}\n", html);

@@ -20,10 +20,12 @@
 
 #include <fmt/core.h>
 
+#include "rubato/cli/peak_memory.h"
+
 namespace rubato {
 namespace {
 
-using WallClock = std::chrono::steady_clock;
+using RunClock = std::chrono::steady_clock;
 
 constexpr std::size_t kWordsMax = 1024;  // Of an error, and of what a child said last.
 constexpr int kPollMilliseconds = 200;   // Between two looks at the clock.
@@ -47,7 +49,7 @@ struct Child {
   pid_t pid = -1;
   int messages = -1;  // Read ends.
   int complaints = -1;
-  WallClock::time_point start{};
+  RunClock::time_point start{};
   std::string last_words{};
   bool is_over = false;  // Its result has come.
 };
@@ -63,12 +65,6 @@ void send(int pipe, const Message& message) {
     from += std::max<ssize_t>(sent, 0);
     left -= static_cast<std::size_t>(std::max<ssize_t>(sent, 0));
   }
-}
-
-std::int64_t peak_rss_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return std::int64_t{usage.ru_maxrss} * 1024;
 }
 
 // Never returns: the child has nothing to do with what the parent does next.
@@ -128,7 +124,7 @@ Result<Child> start(const IsolatedRuns& runs, std::size_t index) {
                .pid = pid,
                .messages = messages[0],
                .complaints = complaints[0],
-               .start = WallClock::now()};
+               .start = RunClock::now()};
 }
 
 // Passes one message on; false when there will be none any more.
@@ -201,7 +197,7 @@ void bury(Child& child, const IsolatedRuns& runs, std::string why) {
 
 bool is_too_slow(const Child& child, const IsolatedRuns& runs) {
   return runs.limit_seconds > 0 &&
-         std::chrono::duration<double>(WallClock::now() - child.start).count() >
+         std::chrono::duration<double>(RunClock::now() - child.start).count() >
              runs.limit_seconds + kGrace;
 }
 

@@ -13,6 +13,7 @@
 #include "rubato/cli/exit_code.h"
 #include "rubato/cli/policy_template.h"
 #include "rubato/cli/trace_output.h"
+#include "rubato/cli/verb_failure.h"
 #include "rubato/policy/registry.h"
 
 namespace rubato {
@@ -105,8 +106,7 @@ Result<std::vector<std::string>> write_new_policy(const NewPolicyRequest& reques
 int run_policy_new(const NewPolicyRequest& request) {
   const auto written = write_new_policy(request);
   if (!written) {
-    fmt::print(stderr, "rubato policy new: {}\n", written.error().message);
-    return exit_code(written.error().code);
+    return fail_verb("policy new", written.error());
   }
   for (const std::string& path : *written) {
     fmt::print("wrote {}\n", path);

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "rubato/cli/cluster_verbs.h"
 #include "rubato/cli/exit_code.h"
 #include "rubato/cli/policy_markdown.h"
 #include "rubato/cli/policy_new.h"
@@ -77,6 +78,7 @@ void add_policy_verb(CLI::App& app, int& code) {
   create->add_option("name", request->name, "Small letters and digits joined by '-'")->required();
   create->add_option("--dir", request->dir, "Folder of the policies")->capture_default_str();
   create->callback([request, &code] { code = run_policy_new(*request); });
+  add_live_policy_verbs(*policy, code);
 }
 
 }  // namespace rubato

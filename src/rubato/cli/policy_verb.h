@@ -1,7 +1,8 @@
-// `rubato policy list`: every scheduler that can be named, with where it comes from; `policy new`.
+// `rubato policy list`: every scheduler that can be named, with where it comes from; `policy new`;
+// and which of them a platform uses.
 #pragma once
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
 

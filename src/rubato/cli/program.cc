@@ -1,29 +1,33 @@
 #include "rubato/cli/program.h"
 
 #include <algorithm>
-#include <array>
 #include <exception>
+#include <functional>
 #include <iterator>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "rubato/base/spelling.h"
 #include "rubato/cli/agent_verb.h"
+#include "rubato/cli/cluster_verbs.h"
 #include "rubato/cli/conduct_verb.h"
 #include "rubato/cli/demo_verb.h"
 #include "rubato/cli/emulate_verb.h"
 #include "rubato/cli/exit_code.h"
+#include "rubato/cli/job_verbs.h"
 #include "rubato/cli/policy_verb.h"
+#include "rubato/cli/shell_verbs.h"
 #include "rubato/cli/sim_verb.h"
+#include "rubato/cli/submit_verbs.h"
 #include "rubato/cli/trace_verbs.h"
 #include "rubato/cli/train_verb.h"
+#include "rubato/cli/up_verb.h"
+#include "rubato/live/openapi.h"
 
 namespace rubato {
 namespace {
-
-constexpr std::array<std::string_view, 6> kVerbs = {"sim",  "policy", "trace",
-                                                    "demo", "train",  "version"};
 
 std::string joined(const std::vector<std::string>& words) {
   std::string line;
@@ -40,8 +44,13 @@ int usage(const CLI::App& app, const CLI::ParseError& error,
     return app.exit(error);
   }
   fmt::print(stderr, "rubato: {}", error.what());
-  if (arguments.size() > 1 && std::ranges::find(kVerbs, arguments[1]) == kVerbs.end()) {
-    fmt::print(stderr, "{}", suggestion(arguments[1], kVerbs));
+  std::vector<std::string_view> verbs;
+  const auto subcommands = app.get_subcommands(std::function<bool(const CLI::App*)>{});
+  for (const CLI::App* verb : subcommands) {
+    verbs.push_back(verb->get_name());
+  }
+  if (arguments.size() > 1 && std::ranges::find(verbs, arguments[1]) == verbs.end()) {
+    fmt::print(stderr, "{}", suggestion(arguments[1], verbs));
   }
   fmt::print(stderr, "\nRun with --help for what can be asked.\n");
   return kExitUsage;
@@ -55,17 +64,26 @@ int run_program(const std::vector<std::string>& arguments) {
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help on all verbs");
   const std::string command = joined(arguments);
+  add_submit_verbs(app, code);
+  add_job_verbs(app, code);
+  add_cluster_verbs(app, code);
   add_sim_verb(app, code, command);
   add_policy_verb(app, code);
   add_trace_verbs(app, code);
   add_demo_verb(app, code, command);
   add_train_verb(app, code);
+  add_up_verb(app, code);
   add_agent_verb(app, code);
   add_conduct_verb(app, code);
   add_emulate_verb(app, code);
   app.add_subcommand("version", "Print the version")->callback([] {
     fmt::print("rubato {}\n", RUBATO_VERSION);
   });
+  // For `make docs`; users find the document on the server.
+  app.add_subcommand("openapi", "Print the OpenAPI document of the REST interface")
+      ->group("")
+      ->callback([] { fmt::print("{}", openapi_document()); });
+  add_shell_verbs(app, code);
   // CLI11 takes the arguments last one first, without the program's name.
   std::vector<std::string> reversed(arguments.rbegin(), std::prev(arguments.rend()));
   try {

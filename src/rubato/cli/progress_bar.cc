@@ -14,6 +14,14 @@ constexpr std::size_t kNamesMax = 36;  // Characters for the names of what is un
 
 }  // namespace
 
+std::string progress_cells(double part) {
+  std::string cells;
+  for (int i = 0; i < kCells; ++i) {
+    cells += i < static_cast<int>(part * kCells + 1e-9) ? "█" : "░";
+  }
+  return cells;
+}
+
 ProgressBar::ProgressBar(std::vector<std::string> names, bool is_terminal, bool is_quiet)
     : is_terminal_(is_terminal), is_quiet_(is_quiet) {
   for (std::string& name : names) {
@@ -80,11 +88,7 @@ void ProgressBar::show() {
   if (now == shown_ && text == shown_words_) {
     return;
   }
-  std::string cells;
-  for (int i = 0; i < kCells; ++i) {
-    cells += i < now * kCells / 100 ? "█" : "░";
-  }
-  fmt::print(stderr, "\r  {} {:3d} %  {}\x1b[K", cells, now, text);
+  fmt::print(stderr, "\r  {} {:3d} %  {}\x1b[K", progress_cells(now / 100.0), now, text);
   std::fflush(stderr);
   shown_ = now;
   shown_words_ = text;

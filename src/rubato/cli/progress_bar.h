@@ -7,6 +7,9 @@
 
 namespace rubato {
 
+/// The bar itself, for a part from 0 to 1.
+[[nodiscard]] std::string progress_cells(double part);
+
 /// Sums the progress of several runs and names those under way; prints only when the picture
 /// changes.
 class ProgressBar {

@@ -18,6 +18,7 @@
 #include "rubato/cli/report_files.h"
 #include "rubato/cli/sim_workload.h"
 #include "rubato/cli/trace_speeds.h"
+#include "rubato/cli/verb_failure.h"
 #include "rubato/policy/registry.h"
 #include "rubato/report/json.h"
 #include "rubato/report/table.h"
@@ -248,11 +249,6 @@ void print_table(const SimArguments& arguments, const Setup& setup, const Report
                            : table_report(groups.front().runs, terminal()));
 }
 
-int fail(const Error& error) {
-  fmt::print(stderr, "rubato sim: {}\n", error.message);
-  return exit_code(error.code);
-}
-
 // A policy that was named must work; among all policies one may find a trace impossible.
 int code_of(const Setup& setup, std::span<const RunGroup> groups) {
   const auto has_failed = [](const RunReport& run) { return !run.failure.empty(); };
@@ -261,7 +257,7 @@ int code_of(const Setup& setup, std::span<const RunGroup> groups) {
                                             : std::ranges::any_of(group.runs, has_failed);
     if (is_bad) {
       const auto first = std::ranges::find_if(group.runs, has_failed);
-      return fail({.code = ErrorCode::BadConfig, .message = first->failure});
+      return fail_verb("sim", {.code = ErrorCode::BadConfig, .message = first->failure});
     }
   }
   return kExitOk;
@@ -272,11 +268,11 @@ int code_of(const Setup& setup, std::span<const RunGroup> groups) {
 int run_sim(const SimArguments& arguments) {
   const auto setup = set_up(arguments);
   if (!setup) {
-    return fail(setup.error());
+    return fail_verb("sim", setup.error());
   }
   auto traces = load_all(arguments, *setup);
   if (!traces) {
-    return fail(traces.error());
+    return fail_verb("sim", traces.error());
   }
   const ReportHeader header = header_of(arguments, *traces);
   const ComparedRuns compared = run_all(arguments, *setup, *traces);
@@ -290,7 +286,7 @@ int run_sim(const SimArguments& arguments) {
                                         {.html = arguments.html,
                                          .perfetto = arguments.perfetto,
                                          .is_tournament = setup->is_tournament(arguments)});
-  return written ? code_of(*setup, groups) : fail(written.error());
+  return written ? code_of(*setup, groups) : fail_verb("sim", written.error());
 }
 
 void add_sim_verb(CLI::App& app, int& code, const std::string& command) {

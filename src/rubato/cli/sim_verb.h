@@ -8,7 +8,7 @@
 #include "rubato/predict/resize_cost.h"
 #include "rubato/sim/fault_model.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
 

@@ -14,9 +14,11 @@
 #include <fmt/core.h>
 
 #include "rubato/cli/exit_code.h"
+#include "rubato/cli/job_directory.h"
 #include "rubato/cli/scaling_pass.h"
 #include "rubato/cli/train_report.h"
 #include "rubato/cli/train_script.h"
+#include "rubato/cli/verb_failure.h"
 #include "rubato/cli/worker_environment.h"
 #include "rubato/launch/conductor.h"
 #include "rubato/launch/local/local_launcher.h"
@@ -38,6 +40,7 @@ struct TrainFlags {
   std::string directory{};  // Of logs and snapshots.
   std::vector<std::string> hosts{};
   double patience_seconds = 1.5;
+  double start_patience_seconds = 300;
   bool starts_cold = false;
   bool prints_json = false;
   bool shows_all = false;
@@ -45,57 +48,6 @@ struct TrainFlags {
   bool is_foreign = false;
   std::vector<std::string> command{};
 };
-
-/// A directory that is gone with the object, unless it was the user's.
-class JobDirectory {
- public:
-  [[nodiscard]] static Result<JobDirectory> open(const std::string& wanted) {
-    std::error_code failure;
-    JobDirectory made;
-    if (!wanted.empty()) {
-      fs::create_directories(wanted, failure);
-      made.path_ = wanted;
-    } else {
-      std::string pattern = (fs::temp_directory_path(failure) / "rubato-XXXXXX").string();
-      if (failure || ::mkdtemp(pattern.data()) == nullptr) {
-        return Error{.code = ErrorCode::Io,
-                     .message = fmt::format("cannot make the directory {}", pattern)};
-      }
-      made.path_ = pattern;
-      made.is_ours_ = true;
-    }
-    if (failure) {
-      return Error{.code = ErrorCode::Io,
-                   .message = fmt::format("cannot use {}: {}", wanted, failure.message())};
-    }
-    return made;
-  }
-
-  JobDirectory(JobDirectory&& other) noexcept
-      : path_(std::move(other.path_)), is_ours_(std::exchange(other.is_ours_, false)) {}
-  JobDirectory& operator=(JobDirectory&&) = delete;
-  JobDirectory(const JobDirectory&) = delete;
-  JobDirectory& operator=(const JobDirectory&) = delete;
-  ~JobDirectory() {
-    if (is_ours_) {
-      std::error_code ignored;
-      fs::remove_all(path_, ignored);
-    }
-  }
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  JobDirectory() = default;
-
-  std::string path_{};
-  bool is_ours_ = false;
-};
-
-int fail(const Error& error) {
-  fmt::print(stderr, "rubato train: {}\n", error.message);
-  return exit_code(error.code);
-}
 
 void print_notes(LocalLauncher& launcher) {
   for (const std::string& note : launcher.notes()) {
@@ -150,10 +102,9 @@ int report(const JobTimeline& timeline, const TrainFlags& flags) {
 }
 
 // A program that knows nothing of us.
-int train_foreign(const TrainFlags& flags, TrainScript& script, LocalLauncher& launcher,
-                  Environment environment) {
+int train_foreign(const TrainFlags& flags, TrainScript& script, LocalLauncher& launcher) {
   RestartedJob job({.command = flags.command,
-                    .environment = std::move(environment),
+                    .environment = worker_environment(),
                     .working_directory = fs::current_path().string(),
                     .workers = flags.workers},
                    launcher);
@@ -168,15 +119,32 @@ int train_foreign(const TrainFlags& flags, TrainScript& script, LocalLauncher& l
   return report(job.timeline(), flags);
 }
 
+ConductorOptions conductor_options(const TrainFlags& flags, const TrainScript& script,
+                                   const std::string& directory) {
+  return {.command = flags.command,
+          .environment = worker_environment(),
+          .working_directory = fs::current_path().string(),
+          .directory = directory,
+          .workers = flags.workers,
+          .seed = flags.seed,
+          .membership = {.parked_max = flags.parked},
+          .patience = whole_micros(flags.patience_seconds * 1e6),
+          .start_patience = whole_micros(flags.start_patience_seconds * 1e6),
+          .snapshot_steps = flags.snapshot_steps,
+          .milestones = script.steps(),
+          .hosts = flags.hosts};
+}
+
 int train(const TrainFlags& flags) {
   auto script = TrainScript::parse(flags.script, flags.is_foreign ? "second" : "step");
   if (!script) {
-    return fail(script.error());
+    return fail_verb("train", script.error());
   }
   catch_interrupts();
-  const auto directory = JobDirectory::open(flags.directory);
+  std::error_code failure;
+  const auto directory = JobDirectory::open(flags.directory, fs::temp_directory_path(failure));
   if (!directory) {
-    return fail(directory.error());
+    return fail_verb("train", directory.error());
   }
   auto launcher =
       LocalLauncher::open({.log_folder = directory->path(),
@@ -185,31 +153,20 @@ int train(const TrainFlags& flags) {
                            .terminal = flags.prints_json ? STDERR_FILENO : STDOUT_FILENO,
                            .starts_warm = !flags.starts_cold});
   if (!launcher) {
-    return fail(launcher.error());
+    return fail_verb("train", launcher.error());
   }
   if (flags.is_foreign) {
-    return train_foreign(flags, *script, **launcher, worker_environment());
+    return train_foreign(flags, *script, **launcher);
   }
-  ConductorOptions options{.command = flags.command,
-                           .environment = worker_environment(),
-                           .working_directory = fs::current_path().string(),
-                           .directory = directory->path(),
-                           .workers = flags.workers,
-                           .seed = flags.seed,
-                           .membership = {.parked_max = flags.parked},
-                           .patience = whole_micros(flags.patience_seconds * 1e6),
-                           .snapshot_steps = flags.snapshot_steps,
-                           .milestones = script->steps(),
-                           .hosts = flags.hosts};
   Conductor* conducted = nullptr;
   std::optional<ScalingMeasurement> measurement = measurement_of(flags);
   auto conductor = Conductor::open(
-      std::move(options), **launcher,
+      conductor_options(flags, *script, directory->path()), **launcher,
       {.on_step = [&](std::uint64_t step) { script->on_step(step, *conducted); },
        .on_profile = [&](const ShapeRecord& recent) { take_in(recent, measurement, *conducted); },
        .on_leader = [&](WorkerId worker) { (*launcher)->echo(worker); }});
   if (!conductor) {
-    return fail(conductor.error());
+    return fail_verb("train", conductor.error());
   }
   conducted = conductor->get();
   conduct(**conductor, **launcher);
@@ -240,6 +197,10 @@ void add_train_verb(CLI::App& app, int& code) {
       ->delimiter(',');
   verb->add_option("--patience", flags->patience_seconds,
                    "Seconds without a sign of life after which a worker is taken for hung")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--start-patience", flags->start_patience_seconds,
+                   "Seconds from a worker's start to its first word, while it loads; then it is "
+                   "taken for frozen")
       ->check(CLI::PositiveNumber);
   verb->add_flag("--cold", flags->starts_cold, "Start every worker from nothing");
   verb->add_flag("--all-output", flags->shows_all,

@@ -2,7 +2,7 @@
 // workers with the code that agents use, resizes and disturbs them as told, and shows what it cost.
 #pragma once
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
 

@@ -8,6 +8,7 @@
 #include "rubato/base/time.h"
 #include "rubato/core/batch.h"
 #include "rubato/core/ids.h"
+#include "rubato/core/scaling_curve.h"
 #include "rubato/core/value.h"
 
 namespace rubato {
@@ -51,6 +52,9 @@ struct Job {
   double data_gb = 0;      // How much data that is.
   double weight = 1;
   ValueFunction value{};
+  /// Steps per second that its owner declared or its kind was measured at; used where the book has
+  /// no rows for its kind.
+  std::vector<ScalingPoint> speeds{};
 
   [[nodiscard]] bool has_deadline() const { return deadline != kNever; }
 };

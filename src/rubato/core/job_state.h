@@ -20,6 +20,9 @@ struct Usage {
 
   /// Adds the span from `since` to `moment`, during which the job had `workers`.
   void advance(Instant moment, int workers);
+  [[nodiscard]] Duration executed_at(Instant moment, int workers) const {
+    return executed + (workers > 0 ? moment - since : Duration{});
+  }
   [[nodiscard]] double gpu_seconds_at(Instant moment, int workers) const;
 };
 

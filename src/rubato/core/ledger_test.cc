@@ -5,11 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
+#include "rubato/core/whole_seconds_test.h"
 
 namespace rubato {
 namespace {
-
-Instant at(std::int64_t seconds) { return Instant{std::chrono::seconds{seconds}}; }
 
 TEST(Ledger, StartsEntirelyFree) {
   const Ledger ledger(8);

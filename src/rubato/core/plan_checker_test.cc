@@ -5,13 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rubato/core/whole_seconds_test.h"
+
 namespace rubato {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-Instant at(std::int64_t seconds) { return Instant{std::chrono::seconds{seconds}}; }
 
 // Two pools of eight GPUs; job 1 is admitted and has four of pool 0, job 2 has no verdict yet.
 class PlanChecker : public testing::Test {

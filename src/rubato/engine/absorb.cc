@@ -105,6 +105,11 @@ struct Absorber {
       return false;
     }
     JobState& job = state.jobs.insert(arrival.job);
+    job.job.speeds = possible_speeds(arrival.job);
+    if (job.job.speeds != arrival.job.speeds) {
+      commands.emplace_back(Alarm{fmt::format(
+          "job {} states speeds that cannot be; they are not used", arrival.job.id.value)});
+    }
     job.speed = state.speeds.resolve(job.job);
     job.reason = Reason::WaitingForGpus;
     state.goodputs.arrive(job.job, local_limits(state, job));
@@ -127,6 +132,17 @@ struct Absorber {
 };
 
 }  // namespace
+
+std::vector<ScalingPoint> possible_speeds(const Job& job) {
+  int workers = 0;
+  for (const ScalingPoint& point : job.speeds) {
+    if (point.workers <= workers || !std::isfinite(point.speed) || point.speed <= 0) {
+      return {};
+    }
+    workers = point.workers;
+  }
+  return job.speeds;
+}
 
 void suspend(EngineState& state, Placer& placer, JobState& job, Commands& commands) {
   RUBATO_CHECK(job.share > 0);

@@ -10,6 +10,9 @@
 
 namespace rubato {
 
+/// Sets of GPUs.
+using GpuGroups = std::set<std::pair<PoolId, std::vector<GpuRange>>>;
+
 /// Communication groups, one per exact set of GPUs whichever job uses it, live until the trainer
 /// processes restart, once in a fixed number of rounds.
 class ArtifactMemory {
@@ -30,10 +33,18 @@ class ArtifactMemory {
     ++rounds_;
   }
 
+  [[nodiscard]] int rounds() const { return rounds_; }
+  [[nodiscard]] const GpuGroups& groups() const { return groups_; }
+  /// Goes on where another one was.
+  void restore(int rounds, GpuGroups groups) {
+    rounds_ = rounds;
+    groups_ = std::move(groups);
+  }
+
  private:
   int restart_after_;
   int rounds_ = 0;
-  std::set<std::pair<PoolId, std::vector<GpuRange>>> groups_;
+  GpuGroups groups_;
 };
 
 }  // namespace rubato

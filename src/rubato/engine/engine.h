@@ -44,6 +44,13 @@ class Engine {
   /// Why a job does not run, or was refused, and what would change that.
   [[nodiscard]] Result<Explanation> why(Instant now, JobId job) const;
 
+  /// All it knows between two events; same state, same text. See checkpoint.h.
+  [[nodiscard]] std::string save() const;
+  /// Goes on where the engine stood that saved this text. It must be made as that one was and have
+  /// seen no event and no question. The error says what is wrong with the text; after one, the
+  /// engine is no more use.
+  [[nodiscard]] Status load(std::string_view text);
+
   /// Checks the whole state: shares, GPUs, plans. One sentence per fault; empty if all is well.
   [[nodiscard]] std::vector<std::string> audit() const;
 

@@ -33,6 +33,8 @@ class Refusals {
   void add(const Job& job, const Verdict& verdict);
   /// Null if it was not refused, or too long ago.
   [[nodiscard]] const Entry* find(JobId job) const;
+  /// In the order of their ids.
+  [[nodiscard]] const std::deque<Entry>& entries() const { return entries_; }
 
  private:
   std::deque<Entry> entries_;  // Ids rise: found by bisection.

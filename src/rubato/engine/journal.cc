@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <concepts>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "rubato/base/parse.h"
+#include "rubato/engine/job_fields.h"
 #include "rubato/engine/journal_text.h"
 
 namespace rubato {
@@ -20,24 +20,8 @@ constexpr std::string_view kOldFormat = "rubato-journal/1";
 
 // Words for enums, in the order of their values.
 using Words3 = std::array<std::string_view, 3>;
-using Words4 = std::array<std::string_view, 4>;
-using Words5 = std::array<std::string_view, 5>;
 constexpr Words3 kAccountings = {"none", "artifact", "physical"};
 constexpr Words3 kOutcomes = {"finished", "failed", "cancelled"};
-constexpr Words3 kClasses = {"slo", "soft", "best_effort"};
-constexpr Words4 kValues = {"constant", "steps", "sigmoid", "linear_after_deadline"};
-constexpr Words5 kVerdicts = {"admit", "refuse", "defer", "demote", "offer"};
-
-std::vector<std::string_view> reason_words() {
-  std::vector<std::string_view> words;
-  for (int i = 0; i < kReasons; ++i) {
-    words.push_back(to_string(static_cast<Reason>(i)));
-  }
-  return words;
-}
-
-template <typename Given, typename Wanted>
-concept Is = std::same_as<std::remove_const_t<Given>, Wanted>;
 
 // The fields of each struct, once for writing (const) and reading.
 
@@ -64,16 +48,6 @@ void fields(auto& line, Is<NodeChange> auto& change) {
   line.field("up", change.up);
 }
 
-void fields(auto& line, Is<StepObservation> auto& step) {
-  line.field("nodes", step.nodes);
-  line.field("step_workers", step.workers);
-  line.field("local_batch", step.local_batch);
-  line.field("pass_seconds", step.pass_seconds);
-  line.field("step_seconds", step.step_seconds);
-  line.field("gradient_squared", step.gradient_squared);
-  line.field("gradient_variance", step.gradient_variance);
-}
-
 // The observation of a report, made if one is being read.
 const StepObservation& step_of(const Measured& report) { return *report.step; }
 StepObservation& step_of(Measured& report) {
@@ -88,7 +62,7 @@ void fields(auto& line, Is<Measured> auto& report) {
   bool has_step = report.step.has_value();
   line.field("step", has_step);
   if (has_step) {
-    fields(line, step_of(report));
+    step_fields(line, step_of(report));
   }
 }
 
@@ -97,47 +71,11 @@ void fields(auto& line, Is<Reply> auto& reply) {
   line.field("accepted", reply.accepted);
 }
 
-void fields(auto& line, Is<Arrival> auto& arrival) {
-  auto& job = arrival.job;
-  line.field("id", job.id);
-  line.field("name", job.name);
-  line.field("tenant", job.tenant);
-  line.choice("class", job.job_class, kClasses);
-  line.field("arrival", job.arrival);
-  line.field("deadline", job.deadline);
-  line.field("work", job.work);
-  line.field("model", job.model);
-  line.field("batch", job.batch);
-  line.field("batch_initial", job.batches.initial);
-  line.field("batch_max", job.batches.max);
-  line.field("local_min", job.batches.local_min);
-  line.field("local_max", job.batches.local_max);
-  line.field("requested", job.requested);
-  line.field("duration", job.duration);
-  line.field("workers_min", job.workers.min);
-  line.field("workers_max", job.workers.max);
-  line.field("workers", job.workers.listed);
-  line.field("gpu_type", job.gpu_type);
-  line.field("region", job.region);
-  line.field("data_gb", job.data_gb);
-  line.field("weight", job.weight);
-  line.choice("value", job.value.kind, kValues);
-  line.field("amount", job.value.amount);
-  line.field("decay", job.value.decay);
-  line.field("knee", job.value.knee);
-  line.field("steps", job.value.steps);
-}
+void fields(auto& line, Is<Arrival> auto& arrival) { job_fields(line, arrival.job); }
 
 void fields(auto& /*line*/, Is<Tick> auto& /*tick*/) {}
 
-void fields(auto& line, Is<Answer> auto& answer) {
-  auto& verdict = answer.verdict;
-  line.field("job", verdict.job);
-  line.choice("kind", verdict.kind, kVerdicts);
-  line.choice("reason", verdict.reason, reason_words());
-  line.field("promised", verdict.promised);
-  line.field("payment", verdict.payment);
-}
+void fields(auto& line, Is<Answer> auto& answer) { verdict_fields(line, answer.verdict); }
 
 void fields(auto& line, Is<Run> auto& run) {
   line.field("job", run.job);
@@ -171,7 +109,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kEvents = {
 constexpr std::array<std::string_view, std::variant_size_v<Command>> kCommands = {
     "answer", "run", "rebatch", "suspend", "stall", "wake", "alarm"};
 
-std::string line_of(std::string_view words, const auto& entry) {
+std::string entry_line(std::string_view words, const auto& entry) {
   LineWriter line(words);
   std::visit([&](const auto& each) { fields(line, each); }, entry);
   return std::move(line).text() + "\n";
@@ -206,12 +144,12 @@ std::string header_line(const JournalHeader& header) {
 }
 
 std::string event_line(Instant at, const Event& event) {
-  return line_of(
+  return entry_line(
       fmt::format("event {} {}", at.time_since_epoch().count(), kEvents.at(event.index())), event);
 }
 
 std::string command_line(const Command& command) {
-  return line_of(fmt::format("command {}", kCommands.at(command.index())), command);
+  return entry_line(fmt::format("command {}", kCommands.at(command.index())), command);
 }
 
 // Goes to the next whole line; false at the end.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <concepts>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -26,9 +25,6 @@ struct EpochLine {
   int batch = 0;
   Epoch epoch{};
 };
-
-template <typename Given, typename Wanted>
-concept Is = std::same_as<std::remove_const_t<Given>, Wanted>;
 
 // The fields of each line, once for writing (const) and reading.
 
@@ -69,7 +65,7 @@ void fields(auto& line, Is<EpochLine> auto& each) {
   line.field("variance", each.epoch.noise.variance);
 }
 
-std::string line_of(std::string_view word, const auto& entry) {
+std::string speed_line(std::string_view word, const auto& entry) {
   LineWriter line(word);
   fields(line, entry);
   return std::move(line).text() + "\n";
@@ -129,16 +125,16 @@ SpeedBook JournalSpeeds::book(const Topology& topology) const {
 std::string speed_lines(const JournalSpeeds& speeds) {
   std::string lines;
   for (const SpeedRow& row : speeds.rows) {
-    lines += line_of("speed", row);
+    lines += speed_line("speed", row);
   }
   for (const auto& [key, data] : speeds.profiles) {
-    lines += line_of("profile", ProfileLine{.key = key, .local_max = data.local_max});
+    lines += speed_line("profile", ProfileLine{.key = key, .local_max = data.local_max});
     for (const StepTime& time : data.times) {
-      lines += line_of("time", time);
+      lines += speed_line("time", time);
     }
     for (const auto& [batch, epochs] : data.epochs) {
       for (const Epoch& epoch : epochs) {
-        lines += line_of("epoch", EpochLine{.batch = batch, .epoch = epoch});
+        lines += speed_line("epoch", EpochLine{.batch = batch, .epoch = epoch});
       }
     }
   }

@@ -35,7 +35,7 @@ JournalSpeeds strange_speeds() {
 
 std::string journal(const std::string& lines) { return header_line({.cluster = "1x1"}) + lines; }
 
-std::string error_of(const std::string& lines) {
+std::string opening_error(const std::string& lines) {
   const auto reader = JournalReader::open(journal(lines));
   return reader.ok() ? "no error" : reader.error().message;
 }
@@ -63,19 +63,21 @@ TEST(JournalSpeeds, MakeABookThatGivesThemBack) {
 }
 
 TEST(JournalSpeeds, OfADamagedJournalAreRefusedWithTheirLine) {
+  EXPECT_EQ(opening_error(
+                "speed gpu_type= model=m batch=1 gpus=0 speed=1 provenance=measured span=any\n"),
+            "journal:2: speed: numbers that cannot have been measured");
   EXPECT_EQ(
-      error_of("speed gpu_type= model=m batch=1 gpus=0 speed=1 provenance=measured span=any\n"),
-      "journal:2: speed: numbers that cannot have been measured");
-  EXPECT_EQ(error_of("time nodes=1 gpus=1 pattern=1 local_batch=1 step_seconds=1 sync_seconds=0\n"),
-            "journal:2: time: before any profile");
-  EXPECT_EQ(error_of(kProfile), "journal:2: profile of 'net' on 'T4' has no times");
-  EXPECT_EQ(error_of(std::string(kProfile) +
-                     "time nodes=1 gpus=1 pattern=2 local_batch=1 step_seconds=1 sync_seconds=0\n"),
-            "journal:3: time: numbers that cannot have been measured");
+      opening_error("time nodes=1 gpus=1 pattern=1 local_batch=1 step_seconds=1 sync_seconds=0\n"),
+      "journal:2: time: before any profile");
+  EXPECT_EQ(opening_error(kProfile), "journal:2: profile of 'net' on 'T4' has no times");
   EXPECT_EQ(
-      error_of(std::string(kProfile) + "epoch batch=1 progress=0 steps=1 squared=1 variance=1\n"),
-      "journal:3: epoch: numbers that cannot have been measured");
-  EXPECT_EQ(error_of("profile model=net\n").substr(0, 10), "journal:2:");
+      opening_error(std::string(kProfile) +
+                    "time nodes=1 gpus=1 pattern=2 local_batch=1 step_seconds=1 sync_seconds=0\n"),
+      "journal:3: time: numbers that cannot have been measured");
+  EXPECT_EQ(opening_error(std::string(kProfile) +
+                          "epoch batch=1 progress=0 steps=1 squared=1 variance=1\n"),
+            "journal:3: epoch: numbers that cannot have been measured");
+  EXPECT_EQ(opening_error("profile model=net\n").substr(0, 10), "journal:2:");
 }
 
 }  // namespace

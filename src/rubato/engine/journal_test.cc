@@ -10,14 +10,14 @@
 namespace rubato {
 namespace {
 
-const JournalHeader kHeader{.policy = "tiresias:thresholds=3250/7200",
-                            .accounting = Accounting::Artifact,
-                            .slot = std::chrono::seconds{60},
-                            .restart = std::chrono::seconds{30},
-                            .grid = true,
-                            .seed = ~std::uint64_t{0},
-                            .cluster = "16x8:A100+4x4:T4",
-                            .tenants = "a=0.5"};
+const JournalHeader kStrangeHeader{.policy = "tiresias:thresholds=3250/7200",
+                                   .accounting = Accounting::Artifact,
+                                   .slot = std::chrono::seconds{60},
+                                   .restart = std::chrono::seconds{30},
+                                   .grid = true,
+                                   .seed = ~std::uint64_t{0},
+                                   .cluster = "16x8:A100+4x4:T4",
+                                   .tenants = "a=0.5"};
 
 Job strange_job() {
   return Job{.id = JobId{~std::uint64_t{0}},
@@ -42,7 +42,8 @@ Job strange_job() {
                        .decay = -0.0,
                        .knee = Duration{7},
                        .steps = {{.within = Duration{1}, .amount = 2},
-                                 {.within = Duration{3}, .amount = 1e300}}}};
+                                 {.within = Duration{3}, .amount = 1e300}}},
+             .speeds = {{.workers = 1, .speed = 0.1}, {.workers = 6, .speed = 1.0 / 3}}};
 }
 
 StepObservation strange_step() {
@@ -88,25 +89,25 @@ std::vector<Command> every_command() {
 }
 
 JournalEntry read_back(const std::string& line) {
-  const std::string text = header_line(kHeader) + line;
+  const std::string text = header_line(kStrangeHeader) + line;
   auto reader = JournalReader::open(text).value();
   return reader.next().value().value();
 }
 
-std::string error_of(const std::string& line) {
-  const std::string text = header_line(kHeader) + line + "\n";
+std::string entry_error(const std::string& line) {
+  const std::string text = header_line(kStrangeHeader) + line + "\n";
   auto reader = JournalReader::open(text).value();
   const auto entry = reader.next();
   return entry.ok() ? "no error" : entry.error().message;
 }
 
 TEST(Journal, TheHeaderComesBackAsItWas) {
-  const std::string line = header_line(kHeader);
+  const std::string line = header_line(kStrangeHeader);
 
   const auto reader = JournalReader::open(line);
 
   ASSERT_TRUE(reader.ok());
-  EXPECT_EQ(reader->header(), kHeader);
+  EXPECT_EQ(reader->header(), kStrangeHeader);
   EXPECT_EQ(line,
             "rubato-journal/2 policy=tiresias:thresholds=3250/7200 accounting=artifact "
             "slot=60000000 restart=30000000 grid=yes seed=18446744073709551615 "
@@ -174,6 +175,7 @@ TEST(Journal, AJobComesBackComplete) {
   EXPECT_EQ(read.data_gb, job.data_gb);
   EXPECT_EQ(read.weight, job.weight);
   EXPECT_EQ(read.value, job.value);
+  EXPECT_EQ(read.speeds, job.speeds);
 }
 
 TEST(Journal, AReportComesBackWithItsStepOrWithout) {
@@ -234,20 +236,23 @@ TEST(Journal, WhatIsNoNumberStaysNoNumber) {
 }
 
 TEST(Journal, ErrorsNameTheLineAndWhatWasExpected) {
-  EXPECT_EQ(error_of("evnt 0 tick"), "journal:2: 'event' or 'command' expected, 'evnt' found");
-  EXPECT_EQ(error_of("event x tick"), "journal:2: time: 'x' is not a number of microseconds");
-  EXPECT_EQ(error_of("event 0 tock"), "journal:2: unknown kind 'tock'");
-  EXPECT_EQ(error_of("event 0 node node=1"), "journal:2: field 'up' is missing");
-  EXPECT_EQ(error_of("event 0 node up=yes node=1"), "journal:2: field 'node' expected, 'up' found");
-  EXPECT_EQ(error_of("event 0 node node=-1 up=yes"), "journal:2: node: '-1' is not a whole number");
-  EXPECT_EQ(error_of("event 0 node node=1 up=maybe"),
+  EXPECT_EQ(entry_error("evnt 0 tick"), "journal:2: 'event' or 'command' expected, 'evnt' found");
+  EXPECT_EQ(entry_error("event x tick"), "journal:2: time: 'x' is not a number of microseconds");
+  EXPECT_EQ(entry_error("event 0 tock"), "journal:2: unknown kind 'tock'");
+  EXPECT_EQ(entry_error("event 0 node node=1"), "journal:2: field 'up' is missing");
+  EXPECT_EQ(entry_error("event 0 node up=yes node=1"),
+            "journal:2: field 'node' expected, 'up' found");
+  EXPECT_EQ(entry_error("event 0 node node=-1 up=yes"),
+            "journal:2: node: '-1' is not a whole number");
+  EXPECT_EQ(entry_error("event 0 node node=1 up=maybe"),
             "journal:2: up: 'maybe' is not one of no, yes");
-  EXPECT_EQ(error_of("command wake at=soon"),
+  EXPECT_EQ(entry_error("command wake at=soon"),
             "journal:2: at: 'soon' is not a number of microseconds or 'never'");
-  EXPECT_EQ(error_of("command wake at=1 or=2"), "journal:2: nothing more expected, 'or=2' found");
-  EXPECT_EQ(error_of("command run job=1 pool=0 gpus=0-4 pause=0"),
+  EXPECT_EQ(entry_error("command wake at=1 or=2"),
+            "journal:2: nothing more expected, 'or=2' found");
+  EXPECT_EQ(entry_error("command run job=1 pool=0 gpus=0-4 pause=0"),
             "journal:2: gpus: '0-4' is not a list of FIRST+COUNT");
-  EXPECT_EQ(error_of("command alarm fault=%4"),
+  EXPECT_EQ(entry_error("command alarm fault=%4"),
             "journal:2: fault: '%4' is not a text with %XX for special characters");
 }
 
@@ -268,7 +273,7 @@ TEST(Journal, AHeaderThatWasCutIsNotRead) {
 }
 
 TEST(Journal, ALastLineThatWasCutIsLeftOut) {
-  const std::string text = header_line(kHeader) + "event 0 tick\nevent 1 ti";
+  const std::string text = header_line(kStrangeHeader) + "event 0 tick\nevent 1 ti";
   auto reader = JournalReader::open(text).value();
 
   const bool first = reader.next().value().has_value();

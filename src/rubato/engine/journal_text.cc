@@ -68,14 +68,6 @@ std::optional<double> any_double(std::string_view text) {
   return parse_double(text);
 }
 
-// The text up to the separator; `text` is left with what follows it.
-std::string_view take_until(std::string_view& text, char separator) {
-  const std::size_t end = std::min(text.find(separator), text.size());
-  const std::string_view part = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return part;
-}
-
 // The items between commas, each read by `parse`; nothing if one cannot be read.
 template <typename Item, typename Parse>
 std::optional<std::vector<Item>> list(std::string_view text, Parse parse) {
@@ -101,6 +93,35 @@ std::optional<ValueStep> value_step(std::string_view text) {
   const auto amount = any_double(text);
   return within && amount ? std::optional(ValueStep{.within = Duration{*within}, .amount = *amount})
                           : std::nullopt;
+}
+
+std::optional<PlanSegment> plan_segment(std::string_view text) {
+  const auto from = whole<std::int64_t>(take_until(text, ':'));
+  const auto to = whole<std::int64_t>(take_until(text, ':'));
+  const auto workers = whole<int>(text);
+  return from && to && workers ? std::optional(PlanSegment{.from = Instant{Duration{*from}},
+                                                           .to = Instant{Duration{*to}},
+                                                           .workers = *workers})
+                               : std::nullopt;
+}
+
+std::optional<ScalingPoint> scaling_point(std::string_view text) {
+  const auto workers = whole<int>(take_until(text, ':'));
+  const auto speed = parse_double(text);
+  const bool is_sensible = workers && speed && *workers > 0 && *speed > 0;
+  return is_sensible ? std::optional(ScalingPoint{.workers = *workers, .speed = *speed})
+                     : std::nullopt;
+}
+
+// Points of rising workers; nothing if they are not, or if there are none.
+std::optional<std::vector<ScalingPoint>> rising_points(std::string_view text) {
+  auto points = list<ScalingPoint>(text, scaling_point);
+  const auto does_not_rise = [](const ScalingPoint& left, const ScalingPoint& right) {
+    return left.workers >= right.workers;
+  };
+  const bool rises = points && !points->empty() &&
+                     std::ranges::adjacent_find(*points, does_not_rise) == points->end();
+  return rises ? points : std::nullopt;
 }
 
 std::string joined(const auto& items, auto text_of) {
@@ -157,6 +178,25 @@ void LineWriter::field(std::string_view name, const std::vector<ValueStep>& valu
   put(name, joined(value, [](const ValueStep& each) {
         return fmt::format("{}:{}", each.within.count(), shortest(each.amount));
       }));
+}
+
+void LineWriter::field(std::string_view name, const std::vector<PlanSegment>& value) {
+  put(name, joined(value, [](const PlanSegment& each) {
+        return fmt::format("{}:{}:{}", each.from.time_since_epoch().count(),
+                           each.to.time_since_epoch().count(), each.workers);
+      }));
+}
+
+void LineWriter::field(std::string_view name, const std::vector<std::int64_t>& value) {
+  put(name, joined(value, [](std::int64_t each) { return std::to_string(each); }));
+}
+
+void LineWriter::optional_field(std::string_view name, const std::vector<ScalingPoint>& value) {
+  if (!value.empty()) {
+    put(name, joined(value, [](const ScalingPoint& each) {
+          return fmt::format("{}:{}", each.workers, shortest(each.speed));
+        }));
+  }
 }
 
 std::string_view LineReader::word() { return take_until(rest_, ' '); }
@@ -245,6 +285,25 @@ void LineReader::field(std::string_view name, std::vector<GpuRange>& value) {
 void LineReader::field(std::string_view name, std::vector<ValueStep>& value) {
   read(name, value, "a list of MICROSECONDS:AMOUNT",
        [](std::string_view text) { return list<ValueStep>(text, value_step); });
+}
+
+void LineReader::field(std::string_view name, std::vector<PlanSegment>& value) {
+  read(name, value, "a list of FROM:TO:WORKERS",
+       [](std::string_view text) { return list<PlanSegment>(text, plan_segment); });
+}
+
+void LineReader::field(std::string_view name, std::vector<std::int64_t>& value) {
+  read(name, value, "a list of whole numbers", [](std::string_view text) {
+    return list<std::int64_t>(text,
+                              [](std::string_view item) { return whole<std::int64_t>(item); });
+  });
+}
+
+void LineReader::optional_field(std::string_view name, std::vector<ScalingPoint>& value) {
+  if (rest_.starts_with(name) && rest_.substr(name.size()).starts_with('=')) {
+    read(name, value, "a list of WORKERS:STEPS_PER_SECOND, positive and with rising workers",
+         rising_points);
+  }
 }
 
 std::size_t LineReader::index_of(std::string_view name, EnumWords words, std::size_t fallback) {

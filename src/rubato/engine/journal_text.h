@@ -5,19 +5,27 @@
 // back as the same bits, and strings have all but plain characters written as %XX.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "rubato/base/id.h"
 #include "rubato/base/time.h"
 #include "rubato/core/placement.h"
+#include "rubato/core/plan.h"
+#include "rubato/core/scaling_curve.h"
 #include "rubato/core/value.h"
 
 namespace rubato {
+
+/// A struct, for writing as const, for reading not: what describes a struct's fields takes both.
+template <typename Given, typename Wanted>
+concept Is = std::same_as<std::remove_const_t<Given>, Wanted>;
 
 /// The words for the values of an enum, in their order.
 using EnumWords = std::span<const std::string_view>;
@@ -36,6 +44,10 @@ class LineWriter {
   void field(std::string_view name, const std::vector<int>& value);
   void field(std::string_view name, const std::vector<GpuRange>& value);
   void field(std::string_view name, const std::vector<ValueStep>& value);
+  void field(std::string_view name, const std::vector<PlanSegment>& value);
+  void field(std::string_view name, const std::vector<std::int64_t>& value);
+  /// A field that is there only if it is not empty: what has none is written as it always was.
+  void optional_field(std::string_view name, const std::vector<ScalingPoint>& value);
   template <typename Tag>
   void field(std::string_view name, const Id<Tag>& value) {
     field(name, value.value);
@@ -71,6 +83,9 @@ class LineReader {
   void field(std::string_view name, std::vector<int>& value);
   void field(std::string_view name, std::vector<GpuRange>& value);
   void field(std::string_view name, std::vector<ValueStep>& value);
+  void field(std::string_view name, std::vector<PlanSegment>& value);
+  void field(std::string_view name, std::vector<std::int64_t>& value);
+  void optional_field(std::string_view name, std::vector<ScalingPoint>& value);
   template <typename Tag>
   void field(std::string_view name, Id<Tag>& value) {
     field(name, value.value);

@@ -6,6 +6,7 @@
 
 #include "rubato/base/time.h"
 #include "rubato/core/decision.h"
+#include "rubato/core/plan.h"
 #include "rubato/core/scaling_curve.h"
 
 namespace rubato {
@@ -24,6 +25,8 @@ struct CounterOffer {
 struct Quote {
   Verdict verdict{};          // Defer if the policy would answer later than at arrival.
   Instant earliest = kNever;  // Earliest finish that would be promised; kNever if none would be.
+  Plan plan{};                // Of its run; empty if the policy made none.
+  Instant finish = kNever;    // As planned.
   double gpu_hours = 0;       // Of the planned run; zero without a plan.
   Provenance provenance = Provenance::Assumed;  // Of the speeds the quote rests on.
   std::vector<CounterOffer> offers{};

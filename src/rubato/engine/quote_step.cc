@@ -66,17 +66,21 @@ bool promises(const Decision& decision, JobId job) {
   return verdict.kind == VerdictKind::Admit && verdict.promised != kNever;
 }
 
-// GPU hours of the job's plan, the last one if there are several.
-double planned_gpu_hours(const Decision& decision, JobId job) {
-  double hours = 0;
+// The job's plan, the last one if there are several; empty if there is none.
+Plan plan_for(const Decision& decision, JobId job) {
+  Plan plan;
   for (const JobPlan& each : decision.plans) {
-    if (each.job != job) {
-      continue;
+    if (each.job == job) {
+      plan = each.plan;
     }
-    hours = 0;
-    for (const PlanSegment& segment : each.plan.segments) {
-      hours += to_seconds(segment.to - segment.from) / 3600 * segment.workers;
-    }
+  }
+  return plan;
+}
+
+double gpu_hours_of(const Plan& plan) {
+  double hours = 0;
+  for (const PlanSegment& segment : plan.segments) {
+    hours += to_seconds(segment.to - segment.from) / 3600 * segment.workers;
   }
   return hours;
 }
@@ -161,6 +165,7 @@ Quote Engine::quote(Instant now, const Job& wanted) {
   RUBATO_CHECK(now >= state_->now);
   Job job = wanted;
   job.arrival = now;
+  job.speeds = possible_speeds(job);
   if (job.id == JobId{} || state_->jobs.find(job.id) != nullptr) {
     job.id = JobId{~std::uint64_t{0}};
   }
@@ -169,15 +174,17 @@ Quote Engine::quote(Instant now, const Job& wanted) {
   const SpeedId speed = state_->speeds.find(job);
   const Duration alone = quickest_run(*state_, speed, job.work);
   Quote quote{.verdict = verdict_on(decision, job.id),
-              .gpu_hours = planned_gpu_hours(decision, job.id),
+              .plan = plan_for(decision, job.id),
               .provenance = state_->speeds.provenance(speed)};
   if (policy_->traits().promises && alone < kLongest) {
     quote.earliest = earliest_promise(prober, job, alone);
   }
   if (quote.verdict.kind == VerdictKind::Refuse) {
-    quote.gpu_hours = 0;
+    quote.plan = {};
     quote.offers = offers_for(prober, job, speed, quote.earliest);
   }
+  quote.finish = quote.plan.finish();
+  quote.gpu_hours = gpu_hours_of(quote.plan);
   return quote;
 }
 

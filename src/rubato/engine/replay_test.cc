@@ -7,17 +7,17 @@
 namespace rubato {
 namespace {
 
-const JournalHeader kHeader{.policy = "fifo",
-                            .accounting = Accounting::None,
-                            .slot = std::chrono::seconds{1},
-                            .cluster = "1x4"};
+const JournalHeader kFifoHeader{.policy = "fifo",
+                                .accounting = Accounting::None,
+                                .slot = std::chrono::seconds{1},
+                                .cluster = "1x4"};
 
-Engine fresh() { return engine_for(kHeader, {.rows = test_speeds()}).value(); }
+Engine fresh() { return engine_for(kFifoHeader, {.rows = test_speeds()}).value(); }
 
 // Two jobs that run one after the other on all GPUs.
 std::string journal() {
   Engine engine = fresh();
-  std::string text = header_line(kHeader);
+  std::string text = header_line(kFifoHeader);
   const auto feed = [&](double now, const Event& event) {
     text += event_line(at(now), event);
     for (const Command& command : engine.on(at(now), event)) {
@@ -148,9 +148,9 @@ TEST(Replay, CountsTheCommandsThatWereNotWrittenAnyMore) {
 }
 
 TEST(Replay, AnEngineIsNotMadeForAHeaderThatIsWrong) {
-  JournalHeader no_cluster = kHeader;
+  JournalHeader no_cluster = kFifoHeader;
   no_cluster.cluster = "big";
-  JournalHeader no_policy = kHeader;
+  JournalHeader no_policy = kFifoHeader;
   no_policy.policy = "fiffo";
 
   EXPECT_FALSE(engine_for(no_cluster, {}).ok());

@@ -99,6 +99,10 @@ void adapt(EngineState& state, const Event& event, Commands& commands);
 /// The batch a job should train with where it stands.
 [[nodiscard]] BatchSplit best_split(const EngineState& state, const JobState& job);
 
+/// What a job says of its speed, if it can be: positive, and each point with more workers than the
+/// one before. Else nothing: it could not be ordered, nor read back from a journal.
+[[nodiscard]] std::vector<ScalingPoint> possible_speeds(const Job& job);
+
 /// Takes all workers from a job and tells the driver.
 void suspend(EngineState& state, Placer& placer, JobState& job, Commands& commands);
 

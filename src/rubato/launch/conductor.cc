@@ -15,9 +15,6 @@
 namespace rubato {
 namespace {
 
-constexpr int kExitBadInput = 65;
-constexpr int kExitFailed = 1;
-
 Descriptor meeting_memory() {
   Descriptor memory(::memfd_create("rubato-meeting", MFD_CLOEXEC));
   RUBATO_CHECK(memory.is_open() && ::ftruncate(memory.get(), kMeetingBytes) == 0);
@@ -175,6 +172,7 @@ void Conductor::carry_out(const MembershipCommands& commands, const std::string&
 void Conductor::start(WorkerId worker) {
   Seat& seat = seats_[worker];
   seat.host = options_.hosts[(worker.value - 1) % options_.hosts.size()];
+  seat.heard = Clock::now();
   seat.record = timeline_.workers.size();
   timeline_.workers.push_back(WorkerRecord{.worker = worker, .started = now()});
   Environment environment = options_.environment;
@@ -191,7 +189,7 @@ void Conductor::start(WorkerId worker) {
                                           .directory = options_.working_directory});
   if (!started) {
     seats_.erase(worker);
-    fail(JobOutcome::Failed, kExitBadInput, started.error().message);
+    fail(JobOutcome::Failed, kJobExitBadInput, started.error().message);
   }
 }
 
@@ -305,8 +303,8 @@ bool Conductor::turn(Duration wait, std::span<const int> also) {
       hear(talking[i]);
     }
   }
-  hear_strangers();
   take_connections();
+  hear_strangers();
   for (const WorkerEnd& end : launcher_.ended()) {
     on_ended(end);
   }
@@ -330,19 +328,44 @@ bool Conductor::turn(Duration wait, std::span<const int> also) {
 // it could write into the memory of the others.
 void Conductor::find_hung() {
   const auto moment = Clock::now();
-  const bool was_asleep = moment - last_turn_ > options_.patience / 2;
+  const auto gap = moment - last_turn_;
+  const bool was_asleep = gap > options_.patience / 2;
   last_turn_ = moment;
   for (auto& [id, seat] : seats_) {
-    // Without a line it can be told of no generation, and the others would wait for it.
-    const Duration patience = seat.is_cut_off ? options_.heartbeat : options_.patience;
     if (was_asleep) {
-      seat.heard = moment;  // It is we who were not listening.
-    } else if ((seat.channel || seat.is_cut_off) && moment - seat.heard > patience) {
-      seat.heard = moment;
-      [[maybe_unused]] const Status killed = launcher_.signal(id, SIGKILL);
+      // It is we who were not listening. Whoever starts may be frozen all the same.
+      seat.heard = seat.channel || seat.is_cut_off ? moment : std::min(seat.heard + gap, moment);
+    } else {
+      kill_silent(id, seat, moment);
     }
     find_idle(id, seat, moment);
   }
+}
+
+void Conductor::kill_silent(WorkerId worker, Seat& seat, Clock::time_point moment) {
+  const bool is_starting = !seat.channel && !seat.is_cut_off;
+  if (is_starting && (seat.is_finished || seat.is_told_to_exit)) {
+    return;  // It has hung up for good, and `find_idle` sees to it.
+  }
+  Duration patience = is_starting ? options_.start_patience : options_.patience;
+  if (seat.is_cut_off) {
+    // It can be told of no generation, and the others would wait for it.
+    patience = options_.heartbeat;
+  }
+  if (moment - seat.heard <= patience) {
+    return;
+  }
+  seat.heard = moment;
+  seat.is_overdue = is_starting;
+  seat.verdict = fmt::format("{} for {:.3g} s",
+                             is_starting       ? "not a word since its start"
+                             : seat.is_cut_off ? "lived on without its line"
+                                               : "no sign of life",
+                             to_seconds(patience));
+  if (is_starting) {
+    fmt::print(stderr, "rubato: worker {}: {}; it is replaced\n", worker.value, seat.verdict);
+  }
+  [[maybe_unused]] const Status killed = launcher_.signal(worker, SIGKILL);
 }
 
 // The job must not wait for workers that have no part in it any more.
@@ -367,7 +390,9 @@ void Conductor::fail(JobOutcome outcome, int exit_code, std::string reason) {
   wind_down();
 }
 
-void Conductor::stop(const std::string& reason) { fail(JobOutcome::Failed, kExitFailed, reason); }
+void Conductor::stop(const std::string& reason) {
+  fail(JobOutcome::Failed, kJobExitFailed, reason);
+}
 
 void Conductor::wind_down() {
   is_winding_down_ = true;

@@ -35,9 +35,11 @@ struct ConductorOptions {
   MembershipOptions membership{};
   Duration heartbeat = std::chrono::milliseconds(100);
   Duration patience = std::chrono::milliseconds(1500);  // Without a heartbeat: the worker hangs.
-  Duration exit_patience = std::chrono::seconds(10);    // With one that was told to leave.
-  int failures_max = 3;                                 // In a row, without a step between them.
-  int kills_max = 30;  // By others than us or the program, likewise.
+  // Until its first word: programs load their data before it.
+  Duration start_patience = std::chrono::minutes(5);
+  Duration exit_patience = std::chrono::seconds(10);  // With one that was told to leave.
+  int failures_max = 3;                               // In a row, without a step between them.
+  int kills_max = 30;                                 // By others than us or the program, likewise.
   std::uint32_t snapshot_steps = 0;
   std::vector<std::uint64_t> milestones{};
   std::vector<std::string> hosts{};  // Workers sit on these in turn; empty: all on one.
@@ -97,10 +99,12 @@ class Conductor {
     std::string host{};
     std::optional<UnixChannel> channel{};
     Descriptor arena{};
-    Clock::time_point heard{};
-    std::uint64_t epoch = 0;   // It trains in.
-    std::set<WorkerId> met{};  // Whose arenas it has.
-    bool is_cut_off = false;   // It has closed its line, or lost it.
+    Clock::time_point heard{};  // At first: when it was started.
+    std::uint64_t epoch = 0;    // It trains in.
+    std::set<WorkerId> met{};   // Whose arenas it has.
+    bool is_cut_off = false;    // It has closed its line, or lost it.
+    bool is_overdue = false;    // It was killed because it had never said a word.
+    std::string verdict{};      // Why we have killed it, if we have.
     bool is_finished = false;
     bool is_told_to_exit = false;
     Clock::time_point told{};
@@ -138,6 +142,7 @@ class Conductor {
   void look_up(WorkerId worker, const std::string& key);
   void note_step(std::uint64_t step);
   void find_hung();
+  void kill_silent(WorkerId worker, Seat& seat, Clock::time_point moment);
   void find_idle(WorkerId worker, Seat& seat, Clock::time_point moment);
   void finish_suspending();
   void wind_down();

@@ -10,8 +10,6 @@
 namespace rubato {
 namespace {
 
-constexpr int kExitBadInput = 65;
-
 // Somebody ended it from outside, maybe with all others: that says nothing against the program.
 bool is_kill(const ExitCause& cause) {
   return cause.kind == ExitKind::Signal &&
@@ -148,7 +146,7 @@ void Conductor::handle(WorkerId worker, const wire::FromWorker& message,
       on_finished(worker, message.finished());
       break;
     case wire::FromWorker::kRefused:
-      fail(JobOutcome::Refused, kExitBadInput, message.refused().reason());
+      fail(JobOutcome::Refused, kJobExitBadInput, message.refused().reason());
       break;
     case wire::FromWorker::kProfile:
       add_profile(message.profile());
@@ -328,7 +326,10 @@ void Conductor::on_ended(const WorkerEnd& ended) {
   if (events_.on_end) {
     events_.on_end(ended.worker);
   }
-  const std::string cause = describe(ended.cause);
+  std::string cause = describe(ended.cause);
+  if (!seat.verdict.empty()) {
+    cause += ", " + seat.verdict;
+  }
   timeline_.workers[seat.record].ended = now();
   timeline_.workers[seat.record].cause = cause;
   // What the program does after training is done by the first rank alone.
@@ -347,17 +348,18 @@ void Conductor::on_ended(const WorkerEnd& ended) {
     fail(JobOutcome::Requeue, kExitRequeue, "the program asked to be queued again");
     return;
   }
-  const bool is_own_failure =
-      ended.cause.kind == ExitKind::UserError || ended.cause.kind == ExitKind::OutOfMemory ||
-      ended.cause.kind == ExitKind::Finished || ended.cause.kind == ExitKind::Signal;
+  const bool is_own_failure = ended.cause.kind == ExitKind::UserError ||
+                              ended.cause.kind == ExitKind::OutOfMemory ||
+                              ended.cause.kind == ExitKind::Finished ||
+                              ended.cause.kind == ExitKind::Signal || seat.is_overdue;
   if (is_own_failure && !seat.is_told_to_exit) {
-    ++(is_kill(ended.cause) ? kills_ : failures_);
+    ++(is_kill(ended.cause) && !seat.is_overdue ? kills_ : failures_);
     const bool never_spoke = timeline_.workers[seat.record].warm == Duration{};
     if (failures_ >= options_.failures_max || kills_ >= options_.kills_max ||
         (ended.cause.kind == ExitKind::Finished && never_spoke)) {
       const bool is_plain = ended.cause.kind == ExitKind::Finished;
       timeline_.cause = is_plain ? ExitKind::UserError : ended.cause.kind;
-      fail(JobOutcome::Failed, is_plain ? kExitBadInput : shell_code(ended.cause.status),
+      fail(JobOutcome::Failed, is_plain ? kJobExitBadInput : shell_code(ended.cause.status),
            is_plain ? "the program ended without training a step under Rubato" : cause);
       return;
     }

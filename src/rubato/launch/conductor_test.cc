@@ -222,6 +222,35 @@ TEST_F(ConductorTest, KillsAWorkerThatShowsNoSignOfLife) {
   });
 }
 
+TEST_F(ConductorTest, ReplacesAWorkerThatFreezesBeforeItsFirstWord) {
+  options_.start_patience = std::chrono::milliseconds(20);
+  open();
+  join(1);
+  beat(1, 0);
+
+  turn_until([&] { return launcher_.killed.contains(WorkerId{2}); });
+  lose(2, ExitKind::KilledByUs, {.signal = SIGKILL});
+
+  EXPECT_FALSE(launcher_.killed.contains(WorkerId{1})) << "it has said something";
+  EXPECT_THAT(launcher_.started, ElementsAre(WorkerId{1}, WorkerId{2}, WorkerId{3}));
+  EXPECT_THAT(conductor_->timeline().workers[1].cause, HasSubstr("not a word since its start"));
+}
+
+TEST_F(ConductorTest, GivesUpAProgramWhoseWorkersNeverSayAWord) {
+  options_.start_patience = std::chrono::milliseconds(5);
+  options_.workers = 1;
+  open();
+
+  for (std::uint64_t worker = 1; worker <= 3; ++worker) {
+    EXPECT_EQ(conductor_->timeline().outcome, JobOutcome::Running);
+    turn_until([&] { return launcher_.killed.contains(WorkerId{worker}); });
+    lose(worker, ExitKind::KilledByUs, {.signal = SIGKILL});
+  }
+
+  EXPECT_EQ(conductor_->timeline().outcome, JobOutcome::Failed);
+  EXPECT_THAT(conductor_->timeline().reason, HasSubstr("not a word since its start"));
+}
+
 TEST_F(ConductorTest, KillsAWorkerThatHasHungUpButLivesOn) {
   options_.heartbeat = std::chrono::milliseconds(1);
   train_both();

@@ -12,6 +12,10 @@ namespace rubato {
 /// What a worker exits with to say: my state is saved, start me again; that is no failure.
 constexpr int kExitRequeue = 75;
 
+/// What a job exits with that could not go on, and one that was given something it cannot read.
+constexpr int kJobExitFailed = 1;
+constexpr int kJobExitBadInput = 65;
+
 enum class ExitKind {
   Finished,
   UserError,  // The program's own failure: starting it again will most likely fail again.

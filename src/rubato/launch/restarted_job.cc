@@ -15,9 +15,6 @@
 namespace rubato {
 namespace {
 
-constexpr int kExitBadInput = 65;
-constexpr int kExitFailed = 1;
-
 // A port that nobody listens on now, for the workers to meet at.
 int free_port() {
   const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -74,7 +71,7 @@ void RestartedJob::start_all(const std::string& cause) {
                                             .directory = options_.working_directory,
                                             .label = fmt::format("rank {}", rank)});
     if (!started) {
-      finish(JobOutcome::Failed, kExitBadInput, started.error().message);
+      finish(JobOutcome::Failed, kJobExitBadInput, started.error().message);
       return;
     }
     ranks_[worker] = rank;
@@ -133,7 +130,7 @@ Status RestartedJob::signal(int rank, int signal) {
 }
 
 void RestartedJob::stop(const std::string& reason) {
-  finish(JobOutcome::Failed, kExitFailed, reason);
+  finish(JobOutcome::Failed, kJobExitFailed, reason);
 }
 
 bool RestartedJob::turn(Duration wait, std::span<const int> also) {
@@ -185,7 +182,7 @@ void RestartedJob::on_all_ended() {
     return;
   }
   if (ending_) {
-    finish(*ending_, *ending_ == JobOutcome::Suspended ? 0 : kExitFailed, cause_);
+    finish(*ending_, *ending_ == JobOutcome::Suspended ? 0 : kJobExitFailed, cause_);
     return;
   }
   if (has_failed_ && ++failures_ > options_.restarts_max) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,9 +10,10 @@
 
 namespace rubato {
 
-/// One machine, or one pretended machine, and its slots.
+/// One machine, or one pretended machine, and its slots. A job stays with one agent.
 struct LiveNode {
   std::string name{};
+  std::string agent{};
   std::string gpu_type{};
   int slots = 1;
 
@@ -23,6 +25,10 @@ struct ControllerOptions {
   std::vector<LiveNode> nodes{};  // Down until their agent says hello.
   Duration slot = std::chrono::seconds(1);
   Duration resize_pause = std::chrono::milliseconds(500);  // Planned for each change of workers.
+  // Real steps are never quite as long as measured ones: plans end this part of the time earlier
+  // than was promised, and at least so long.
+  double margin = 0.05;
+  Duration margin_min = std::chrono::seconds(2);
   std::uint64_t seed = 1;
 
   friend bool operator==(const ControllerOptions&, const ControllerOptions&) = default;

@@ -191,6 +191,19 @@ const Placement* BuddyPlacer::find(JobId job) const {
 
 int BuddyPlacer::free_gpus(PoolId pool) const { return space(pool).free_gpus(); }
 
+// All it knows follows from who holds what.
+Status BuddyPlacer::take_over(std::span<const HeldGpus> held,
+                              std::span<const std::int64_t> memory) {
+  if (!memory.empty()) {
+    return bad_input("the placer buddy remembers nothing, but there is a memory for it");
+  }
+  for (const HeldGpus& each : held) {
+    space(each.placement.pool).take(each.placement.ranges);
+    placements_.emplace(each.job, each.placement);
+  }
+  return ok_status();
+}
+
 bool BuddyPlacer::is_scattered(JobId job) const {
   const Placement* placement = find(job);
   if (placement == nullptr) {

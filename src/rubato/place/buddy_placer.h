@@ -32,6 +32,8 @@ class BuddyPlacer final : public Placer {
 
   [[nodiscard]] const Placement* find(JobId job) const override;
   [[nodiscard]] int free_gpus(PoolId pool) const override;
+  [[nodiscard]] Status take_over(std::span<const HeldGpus> held,
+                                 std::span<const std::int64_t> memory) override;
 
   /// True if the job could lie closer together in an empty pool.
   [[nodiscard]] bool is_scattered(JobId job) const;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr PoolId kPool{0};
 
-Topology machines(int gpus) {
+Topology racked_machines(int gpus) {
   const NodeGroup group{
       .nodes = gpus / 8, .gpus_per_node = 8, .nodes_per_rack = 32, .gpus_per_switch = 4};
   return Topology(std::span(&group, 1));
@@ -21,7 +21,7 @@ Topology machines(int gpus) {
 
 // Keeps the pool nine tenths full: releases the oldest job, places one of `sizes` workers.
 void churn(benchmark::State& state, std::span<const int> sizes) {
-  const Topology topology = machines(static_cast<int>(state.range(0)));
+  const Topology topology = racked_machines(static_cast<int>(state.range(0)));
   BuddyPlacer placer(topology);
   Random random(1);
   std::uint64_t oldest = 0;
@@ -55,7 +55,7 @@ void place_odd_counts(benchmark::State& state) {
 
 // A full pool of single-GPU jobs with every eighth gone: room for one job of eight.
 void make_room(benchmark::State& state) {
-  const Topology topology = machines(static_cast<int>(state.range(0)));
+  const Topology topology = racked_machines(static_cast<int>(state.range(0)));
   BuddyPlacer full(topology);
   std::vector<JobId> movable;
   for (int job = 0; job < topology.gpus(); ++job) {

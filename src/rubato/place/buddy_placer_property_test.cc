@@ -10,11 +10,11 @@
 #include "rubato/place/buddy_placer.h"
 #include "rubato/place/consolidation.h"
 #include "rubato/place/gpu_ranges.h"
+#include "rubato/place/small_cluster_test.h"
 
 namespace rubato {
 namespace {
 
-constexpr PoolId kPool{0};
 constexpr std::uint64_t kNobody = 0;
 
 /// The placer and, beside it, the naive truth.

@@ -5,11 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "rubato/place/consolidation.h"
+#include "rubato/place/small_cluster_test.h"
 
 namespace rubato {
 namespace {
-
-constexpr PoolId kPool{0};
 
 Topology racks_of(int racks, int nodes_per_rack, int gpus_per_node, int gpus_per_switch = 0) {
   const NodeGroup group{.nodes = racks * nodes_per_rack,

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "rubato/base/check.h"
+#include "rubato/place/position.h"
 
 namespace rubato {
 namespace {
@@ -21,8 +22,6 @@ int log2_of(int power_of_two) { return std::countr_zero(static_cast<unsigned>(po
 std::uint32_t at_least(std::uint32_t classes, int size_class) {
   return classes & ~(bit(size_class) - 1);
 }
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 bool holds(const GpuRange& outer, const GpuRange& inner) {
   return outer.first <= inner.first && end_of(inner) <= end_of(outer);

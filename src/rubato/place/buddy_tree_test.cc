@@ -5,11 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
+#include "rubato/place/small_cluster_test.h"
 
 namespace rubato {
 namespace {
-
-constexpr PoolId kPool{0};
 
 Topology machines(const NodeGroup& group) { return Topology(std::span(&group, 1)); }
 

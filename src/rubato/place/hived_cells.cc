@@ -10,7 +10,8 @@
 namespace rubato {
 namespace {
 
-std::size_t at(int level) { return static_cast<std::size_t>(level - 1); }
+// Levels count from one.
+std::size_t at_level(int level) { return static_cast<std::size_t>(level - 1); }
 
 // Prime factors, smallest first: each is one level of buddies.
 void append_factors(int number, std::vector<int>& fan_outs) {
@@ -74,14 +75,14 @@ HivedCells HivedCells::of(const Topology& topology, PoolId pool) {
   return HivedCells(std::move(fan_outs), topology.pool(pool).gpus / top);
 }
 
-int HivedCells::size(int level) const { return sizes_.at(at(level)); }
+int HivedCells::size(int level) const { return sizes_.at(at_level(level)); }
 
 int HivedCells::level_of(int gpus) const {
   const auto found = std::ranges::find(sizes_, gpus);
   return found == sizes_.end() ? 0 : static_cast<int>(found - sizes_.begin()) + 1;
 }
 
-const std::set<int>& HivedCells::free(int level) const { return free_.at(at(level)); }
+const std::set<int>& HivedCells::free(int level) const { return free_.at(at_level(level)); }
 
 // The first GPU of the free cell to take; nothing if there is none that can be used.
 std::optional<int> HivedCells::cheapest(int level, const CellCost& cost) const {
@@ -105,19 +106,40 @@ std::optional<GpuRange> HivedCells::alloc(int level, const CellCost& cost) {
   if (!first && level < levels()) {
     const auto parent = alloc(level + 1, cost);
     for (int i = 0; parent && i < fan_out(level + 1); ++i) {
-      free_[at(level)].insert(parent->first + i * size(level));
+      free_[at_level(level)].insert(parent->first + i * size(level));
     }
     first = parent ? cheapest(level, cost) : std::nullopt;
   }
   if (!first) {
     return std::nullopt;
   }
-  free_[at(level)].erase(*first);
+  free_[at_level(level)].erase(*first);
   return GpuRange{.first = *first, .count = size(level)};
 }
 
+bool HivedCells::take(int level, int first) {
+  if (level < 1 || level > levels() || first < 0 || first % size(level) != 0) {
+    return false;
+  }
+  int whole = level;  // The level of the free cell that it is, or is a part of.
+  while (!free(whole).contains(first / size(whole) * size(whole))) {
+    if (++whole > levels()) {
+      return false;
+    }
+  }
+  for (; whole > level; --whole) {
+    const int around = first / size(whole) * size(whole);
+    free_[at_level(whole)].erase(around);
+    for (int i = 0; i < fan_out(whole); ++i) {
+      free_[at_level(whole - 1)].insert(around + i * size(whole - 1));
+    }
+  }
+  free_[at_level(level)].erase(first);
+  return true;
+}
+
 void HivedCells::release(int level, const GpuRange& cell) {
-  std::set<int>& here = free_.at(at(level));
+  std::set<int>& here = free_.at(at_level(level));
   const bool was_taken = here.insert(cell.first).second;
   RUBATO_CHECK(cell.count == size(level) && was_taken);
   if (level == levels()) {
@@ -136,7 +158,7 @@ void HivedCells::release(int level, const GpuRange& cell) {
 bool HivedCells::can_hold(std::span<const int> cells) const {
   long left = tops_;
   for (int level = levels(); level >= 1; --level) {
-    left -= at(level) < cells.size() ? cells[at(level)] : 0;
+    left -= at_level(level) < cells.size() ? cells[at_level(level)] : 0;
     if (left < 0) {
       return false;
     }

@@ -44,7 +44,9 @@ class HivedCells {
 
   /// A free cell of the level, from now on taken; nothing if all are.
   [[nodiscard]] std::optional<GpuRange> alloc(int level, const CellCost& cost = {});
-  /// Gives back a cell that alloc() gave.
+  /// Takes a certain cell; false, and nothing changed, if it is not wholly free or is none.
+  [[nodiscard]] bool take(int level, int first);
+  /// Gives back a cell that alloc() or take() gave.
   void release(int level, const GpuRange& cell);
 
   /// First GPUs of the free cells of a level that are no part of a larger free one.

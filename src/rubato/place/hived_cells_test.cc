@@ -6,14 +6,13 @@
 #include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
+#include "rubato/place/small_cluster_test.h"
 
 namespace rubato {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-Topology cluster(std::string_view text) { return Topology::parse(text).value(); }
 
 std::vector<int> sizes_of(const HivedCells& cells) {
   std::vector<int> sizes;

@@ -1,11 +1,24 @@
 #include "rubato/place/hived_placer.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "rubato/base/check.h"
 
 namespace rubato {
+namespace {
+
+constexpr std::size_t kJobNumbers = 2;   // Job and cluster.
+constexpr std::size_t kCellNumbers = 4;  // Pool, cluster, level and first GPU.
+
+bool is_small(std::int64_t number) { return number >= 0 && number <= (1 << 30); }
+
+Error bad_memory() {
+  return bad_input("the memory of the placer hived does not fit the cluster or the jobs on it");
+}
+
+}  // namespace
 
 HivedPlacer::HivedPlacer(const Topology& topology, const std::vector<VirtualCluster>& clusters)
     : homes_(topology.nodes().size()) {
@@ -134,5 +147,68 @@ const Placement* HivedPlacer::find(JobId job) const {
 }
 
 int HivedPlacer::free_gpus(PoolId pool) const { return pools_.at(pool.value).idle(); }
+
+// The number of jobs, these, and the cells.
+std::vector<std::int64_t> HivedPlacer::memory() const {
+  std::map<JobId, int> guaranteed;
+  for (const auto& [job, held] : held_) {
+    if (held.cluster != kNobody) {
+      guaranteed.emplace(job, held.cluster);
+    }
+  }
+  std::vector<std::int64_t> memory{static_cast<std::int64_t>(guaranteed.size())};
+  for (const auto& [job, cluster] : guaranteed) {
+    memory.insert(memory.end(), {static_cast<std::int64_t>(job.value), cluster});
+  }
+  for (std::size_t pool = 0; pool < pools_.size(); ++pool) {
+    for (const HivedPool::Lent& cell : pools_[pool].lent()) {
+      memory.insert(memory.end(),
+                    {static_cast<std::int64_t>(pool), cell.cluster, cell.level, cell.first});
+    }
+  }
+  return memory;
+}
+
+Status HivedPlacer::take_over(std::span<const HeldGpus> held,
+                              std::span<const std::int64_t> memory) {
+  const auto jobs = memory.empty() ? 0 : static_cast<std::size_t>(memory.front());
+  if (memory.empty() || jobs > held.size() || memory.size() < 1 + kJobNumbers * jobs) {
+    return bad_memory();
+  }
+  std::map<JobId, int> guaranteed;
+  for (std::span rest = memory.subspan(1, kJobNumbers * jobs); !rest.empty();
+       rest = rest.subspan(kJobNumbers)) {
+    const JobId job{static_cast<std::uint64_t>(rest[0])};
+    if (!is_small(rest[1]) || !guaranteed.emplace(job, static_cast<int>(rest[1])).second) {
+      return bad_memory();
+    }
+  }
+  std::span cells = memory.subspan(1 + kJobNumbers * jobs);
+  if (cells.size() % kCellNumbers != 0 || !std::ranges::all_of(cells, is_small)) {
+    return bad_memory();
+  }
+  for (; !cells.empty(); cells = cells.subspan(kCellNumbers)) {
+    const auto pool = static_cast<std::size_t>(cells[0]);
+    if (pool >= pools_.size() || !pools_[pool].lend_again({.cluster = static_cast<int>(cells[1]),
+                                                           .level = static_cast<int>(cells[2]),
+                                                           .first = static_cast<int>(cells[3])})) {
+      return bad_memory();
+    }
+  }
+  for (const HeldGpus& each : held) {
+    HivedPool& pool = pools_.at(each.placement.pool.value);
+    const auto found = guaranteed.find(each.job);
+    const int cluster = found == guaranteed.end() ? kNobody : found->second;
+    if (cluster == kNobody) {
+      pool.borrow_again(each.job, each.placement.ranges);
+    } else if (!pool.claim_again(cluster, each.placement.ranges)) {
+      return bad_memory();
+    }
+    guaranteed.erase(each.job);
+    held_.emplace(each.job, Held{.placement = each.placement, .cluster = cluster});
+  }
+  const bool is_whole = guaranteed.empty() && std::ranges::all_of(pools_, &HivedPool::is_settled);
+  return is_whole ? ok_status() : Status(bad_memory());
+}
 
 }  // namespace rubato

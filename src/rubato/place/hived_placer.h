@@ -38,6 +38,10 @@ class HivedPlacer final : public Placer {
 
   [[nodiscard]] const Placement* find(JobId job) const override;
   [[nodiscard]] int free_gpus(PoolId pool) const override;
+  /// The jobs that are guaranteed something, with their clusters, and the cells that are lent.
+  [[nodiscard]] std::vector<std::int64_t> memory() const override;
+  [[nodiscard]] Status take_over(std::span<const HeldGpus> held,
+                                 std::span<const std::int64_t> memory) override;
 
  private:
   static constexpr int kNobody = -1;  // Jobs of low priority belong to no cluster.
@@ -59,7 +63,7 @@ class HivedPlacer final : public Placer {
   std::vector<TenantQuota> quotas_;  // By cluster.
   std::vector<HivedPool> pools_;
   std::vector<Home> homes_;               // By node.
-  std::unordered_map<JobId, Held> held_;  // Looked up, never walked.
+  std::unordered_map<JobId, Held> held_;  // Walked only where order does not matter.
 };
 
 }  // namespace rubato

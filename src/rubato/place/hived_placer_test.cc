@@ -7,14 +7,13 @@
 #include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
+#include "rubato/place/small_cluster_test.h"
 
 namespace rubato {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-Topology cluster(std::string_view text) { return Topology::parse(text).value(); }
 
 HivedPlacer placer_for(std::string_view machines, std::string_view clusters) {
   const Topology topology = cluster(machines);

@@ -6,11 +6,10 @@
 #include <utility>
 
 #include "rubato/base/check.h"
+#include "rubato/place/position.h"
 
 namespace rubato {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // Adds a GPU to rising ranges.
 void append(GpuRanges& ranges, int gpu) {
@@ -94,16 +93,18 @@ HivedPool::Bound* HivedPool::bind(Cluster& cluster, int level) {
     return usable == 0 ? HivedCells::kUnusable : (cell.count - usable) * cell.count + borrowed;
   };
   const auto cell = cells_.alloc(level, cost);
-  if (!cell) {
-    return nullptr;
-  }
+  return cell ? &enter(cluster, level, *cell) : nullptr;
+}
+
+// Writes a cell that was just taken into the cluster's books.
+HivedPool::Bound& HivedPool::enter(Cluster& cluster, int level, const GpuRange& cell) {
   ++cluster.bound_count[at(level - 1)];
-  for (int gpu = cell->first; gpu < end_of(*cell); ++gpu) {
+  for (int gpu = cell.first; gpu < end_of(cell); ++gpu) {
     gpus_[at(gpu)].is_bound = true;
   }
-  const auto place = std::ranges::lower_bound(cluster.bound, cell->first, {},
+  const auto place = std::ranges::lower_bound(cluster.bound, cell.first, {},
                                               [](const Bound& each) { return each.gpus.first; });
-  return &*cluster.bound.insert(place, Bound{.level = level, .gpus = *cell});
+  return *cluster.bound.insert(place, Bound{.level = level, .gpus = cell});
 }
 
 // Binds the smallest owed cell that is large enough, else the largest; null if none can be bound.
@@ -256,11 +257,7 @@ std::optional<GpuRanges> HivedPool::borrow(JobId job, int gpus, std::span<const 
     const int missing = gpus - total(found);
     borrow_from(choice.node, std::min(missing, choice.idle), found);
   }
-  for (const GpuRange& range : found) {
-    for (int gpu = range.first; gpu < end_of(range); ++gpu) {
-      gpus_[at(gpu)].borrower = job;
-    }
-  }
+  borrow_again(job, found);
   return found;
 }
 
@@ -293,6 +290,63 @@ GpuRanges HivedPool::part_to_keep(std::span<const GpuRange> own, int gpus) const
     kept = joined(kept, some);
   }
   return kept;
+}
+
+std::vector<HivedPool::Lent> HivedPool::lent() const {
+  std::vector<Lent> cells;
+  for (std::size_t i = 0; i < clusters_.size(); ++i) {
+    for (const Bound& cell : clusters_[i].bound) {
+      cells.push_back(
+          {.cluster = static_cast<int>(i), .level = cell.level, .first = cell.gpus.first});
+    }
+  }
+  return cells;
+}
+
+bool HivedPool::lend_again(const Lent& cell) {
+  if (cell.cluster < 0 || at(cell.cluster) >= clusters_.size() || cell.level < 1 ||
+      cell.level > cells_.levels()) {
+    return false;
+  }
+  Cluster& cluster = clusters_[at(cell.cluster)];
+  const auto level = at(cell.level - 1);
+  if (cluster.bound_count[level] >= cluster.quota[level] || !cells_.take(cell.level, cell.first)) {
+    return false;
+  }
+  enter(cluster, cell.level, {.first = cell.first, .count = cells_.size(cell.level)});
+  return true;
+}
+
+bool HivedPool::claim_again(int cluster, std::span<const GpuRange> gpus) {
+  if (cluster < 0 || at(cluster) >= clusters_.size()) {
+    return false;
+  }
+  int inside_cells = 0;
+  for (Bound& cell : clusters_[at(cluster)].bound) {
+    const int used = overlap(gpus, cell.gpus);
+    cell.used += used;
+    inside_cells += used;
+  }
+  for (const GpuRange& range : gpus) {
+    for (int gpu = range.first; gpu < end_of(range); ++gpu) {
+      gpus_[at(gpu)].is_claimed = true;
+    }
+  }
+  return inside_cells == total(gpus);
+}
+
+void HivedPool::borrow_again(JobId job, std::span<const GpuRange> gpus) {
+  for (const GpuRange& range : gpus) {
+    for (int gpu = range.first; gpu < end_of(range); ++gpu) {
+      gpus_[at(gpu)].borrower = job;
+    }
+  }
+}
+
+bool HivedPool::is_settled() const {
+  return std::ranges::all_of(clusters_, [](const Cluster& cluster) {
+    return std::ranges::all_of(cluster.bound, [](const Bound& cell) { return cell.used > 0; });
+  });
 }
 
 void HivedPool::set_node(int number, bool up) {

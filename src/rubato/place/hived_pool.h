@@ -39,6 +39,21 @@ class HivedPool {
   /// The part of `own` to go on with after a shrink: in the fewest nodes. Changes nothing.
   [[nodiscard]] GpuRanges part_to_keep(std::span<const GpuRange> own, int gpus) const;
 
+  /// A cell that is lent to a cluster.
+  struct Lent {
+    int cluster = 0;
+    int level = 0;
+    int first = 0;
+  };
+  [[nodiscard]] std::vector<Lent> lent() const;
+
+  // These build up again what another pool held; false if that cannot have been. Cells come first.
+  [[nodiscard]] bool lend_again(const Lent& cell);
+  [[nodiscard]] bool claim_again(int cluster, std::span<const GpuRange> gpus);
+  void borrow_again(JobId job, std::span<const GpuRange> gpus);
+  /// True if each cell that was lent is in use.
+  [[nodiscard]] bool is_settled() const;
+
   /// Nobody may be on a node that goes down.
   void set_node(int number, bool up);
 
@@ -72,6 +87,7 @@ class HivedPool {
   [[nodiscard]] Bound* emptiest(Cluster& cluster);
   [[nodiscard]] Bound* bind_for(Cluster& cluster, int gpus);
   [[nodiscard]] Bound* bind(Cluster& cluster, int level);
+  Bound& enter(Cluster& cluster, int level, const GpuRange& cell);
   void unbind_unused(Cluster& cluster);
   void claim_from(Bound& cell, int gpus, Claim& claim);
   void borrow_from(int node, int gpus, GpuRanges& into) const;

@@ -1,12 +1,14 @@
 // Counts to GPUs: the interface between the engine and a way to place jobs.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "rubato/base/result.h"
 #include "rubato/core/ids.h"
 #include "rubato/core/placement.h"
 #include "rubato/core/topology.h"
@@ -34,6 +36,12 @@ struct Move {
   JobId job{};
   Placement from{};
   Placement to{};
+};
+
+/// The GPUs of one job, for a placer that takes over from another.
+struct HeldGpus {
+  JobId job{};
+  Placement placement{};
 };
 
 /// Knows which GPU belongs to whom; never hands out a GPU twice or one whose node is down.
@@ -67,6 +75,14 @@ class Placer {
   /// The job's GPUs; null if it has none.
   [[nodiscard]] virtual const Placement* find(JobId job) const = 0;
   [[nodiscard]] virtual int free_gpus(PoolId pool) const = 0;
+
+  /// What it remembers beside the GPUs of every job and the nodes that are down.
+  [[nodiscard]] virtual std::vector<std::int64_t> memory() const { return {}; }
+  /// Makes a new placer, which knows the nodes that are down, one that places as the one did whose
+  /// memory this is. The GPUs exist, are up and belong to one job each; what is wrong with the
+  /// memory is an error.
+  [[nodiscard]] virtual Status take_over(std::span<const HeldGpus> held,
+                                         std::span<const std::int64_t> memory) = 0;
 };
 
 }  // namespace rubato

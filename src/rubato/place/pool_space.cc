@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "rubato/base/check.h"
+#include "rubato/place/position.h"
 
 namespace rubato {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 using Order = std::set<std::pair<int, int>>;
 

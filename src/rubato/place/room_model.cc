@@ -5,11 +5,10 @@
 #include <tuple>
 
 #include "rubato/base/check.h"
+#include "rubato/place/position.h"
 
 namespace rubato {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // How the job may be moved, by where it lies now.
 Hold hold_of(const PoolSpace& space, const RoomJob& job) {

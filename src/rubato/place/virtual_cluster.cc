@@ -13,13 +13,6 @@ namespace {
 constexpr double kRounding = 1e-9;  // A third of six GPUs is two.
 constexpr int kCellsMax = 1'000'000;
 
-std::string_view take_until(std::string_view& text, char separator) {
-  const std::size_t end = std::min(text.find(separator), text.size());
-  const std::string_view part = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return part;
-}
-
 std::vector<std::vector<int>> no_cells(std::span<const HivedCells> pools) {
   std::vector<std::vector<int>> cells;
   for (const HivedCells& each : pools) {

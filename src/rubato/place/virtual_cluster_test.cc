@@ -4,14 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
+#include "rubato/place/small_cluster_test.h"
 
 namespace rubato {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-Topology cluster(std::string_view text) { return Topology::parse(text).value(); }
 
 TEST(VirtualCluster, OfAShareIsMadeOfNodesAndALargestRest) {
   const std::vector<TenantPart> tenants = {{.name = "a", .share = 0.5},

@@ -13,12 +13,11 @@
 namespace rubato {
 namespace {
 
-constexpr std::size_t kJobsMax = 32;  // Of one batch, the densest.
+constexpr std::size_t kDensestMax = 32;  // Jobs of one batch.
 constexpr int kStartsPerWindow = 8;
 constexpr std::size_t kPulledMax = 32;  // Plans that one batch tries to bring forward.
 constexpr int kSlowestCrew = 2;         // Times the run of the fastest.
 constexpr double kLeast = 1e-9;         // For weights and work of nothing.
-constexpr Duration kLeastSlot = std::chrono::seconds(60);
 
 // A calendar of the same sites, with nothing reserved.
 UseCalendar fresh(const UseCalendar& calendar) {
@@ -30,7 +29,7 @@ UseCalendar fresh(const UseCalendar& calendar) {
 }
 
 /// A job of a batch.
-struct Entrant {
+struct CrewEntrant {
   BatchJob batch{};
   std::vector<std::vector<CrewChoice>> crews{};  // [pool]
 
@@ -118,12 +117,12 @@ class AOnline final : public PlanningPolicy {
 
  private:
   [[nodiscard]] Duration slot(const View& view) const {
-    const Duration chosen = options_.slot != Duration{} ? options_.slot : kLeastSlot;
+    const Duration chosen = options_.slot != Duration{} ? options_.slot : kBatchSlot;
     return on_grid(Instant{std::max(chosen, view.slot)}, view.slot).time_since_epoch();
   }
 
   // The densest of those who wait, and how each could run in each pool.
-  [[nodiscard]] std::vector<Entrant> entrants(const View& view) const {
+  [[nodiscard]] std::vector<CrewEntrant> entrants(const View& view) const {
     std::vector<std::pair<double, JobId>> order;  // Worker-slots per weight, the fewest first.
     for (const JobId id : pending_) {
       const JobState& job = view.jobs.at(id);
@@ -131,12 +130,12 @@ class AOnline final : public PlanningPolicy {
       order.emplace_back(slots / std::max(job.job.weight, kLeast), id);
     }
     std::ranges::sort(order);
-    order.resize(std::min(order.size(), kJobsMax));
-    std::vector<Entrant> found;
+    order.resize(std::min(order.size(), kDensestMax));
+    std::vector<CrewEntrant> found;
     for (const auto& [slots_per_weight, id] : order) {
       const JobState& job = view.jobs.at(id);
       const double weight = std::max(job.job.weight, kLeast);
-      Entrant& entrant = found.emplace_back();
+      CrewEntrant& entrant = found.emplace_back();
       entrant.batch = {
           .job = id, .weight = weight, .worker_slots = std::max(slots_per_weight * weight, kLeast)};
       for (const Pool& pool : view.topology.pools()) {
@@ -148,11 +147,11 @@ class AOnline final : public PlanningPolicy {
   }
 
   void decide(const View& view) {
-    const std::vector<Entrant> all = entrants(view);
+    const std::vector<CrewEntrant> all = entrants(view);
     std::vector<BatchJob> jobs;
-    std::map<JobId, const Entrant*> by_id;
+    std::map<JobId, const CrewEntrant*> by_id;
     Duration length = clock_.length() * slot(view);
-    for (const Entrant& entrant : all) {
+    for (const CrewEntrant& entrant : all) {
       jobs.push_back(entrant.batch);
       by_id[entrant.batch.job] = &entrant;
       length = std::max(length, entrant.fastest());
@@ -194,7 +193,7 @@ class AOnline final : public PlanningPolicy {
   }
 
   // A_mincost in all pools.
-  [[nodiscard]] std::optional<PoolBooking> cheapest(const Entrant& entrant, TimeWindow window,
+  [[nodiscard]] std::optional<PoolBooking> cheapest(const CrewEntrant& entrant, TimeWindow window,
                                                     const Market& prices, const View& view) const {
     const Duration part = (window.to - window.from) / kStartsPerWindow;
     const Instant step = on_grid(Instant{std::max({part, view.slot, Duration{1}})}, view.slot);

@@ -11,7 +11,7 @@ namespace {
 
 Result<std::unique_ptr<Policy>> afs_l() { return make_afs_l(PolicyOptions{}); }
 
-Scene::Make with(std::string_view options) {
+Scene::Make afs_l_with(std::string_view options) {
   return [options] { return make_afs_l(PolicyOptions::parse(options).value()); };
 }
 
@@ -25,7 +25,8 @@ TEST(AfsL, GivesALonelyJobAllItCanUse) {
 }
 
 TEST(AfsL, TakesEveryCountWithoutPacking) {
-  Scene scene(with("packing=off"), {.cluster = "2x4", .speeds = falling_speeds("flat", 0.9, 6)});
+  Scene scene(afs_l_with("packing=off"),
+              {.cluster = "2x4", .speeds = falling_speeds("flat", 0.9, 6)});
   scene.submit(model_job(1, 0, "flat", 100));
 
   scene.run_until(1);
@@ -34,7 +35,7 @@ TEST(AfsL, TakesEveryCountWithoutPacking) {
 }
 
 TEST(AfsL, FavoursTheJobThatScalesUnlessItIsMuchShorter) {
-  Scene scene(with("packing=off"), {.cluster = "1x4", .speeds = mixed_speeds()});
+  Scene scene(afs_l_with("packing=off"), {.cluster = "1x4", .speeds = mixed_speeds()});
   scene.submit({model_job(1, 0, "steep", 50), model_job(2, 0, "flat", 60)});
 
   scene.run_until(1);
@@ -55,7 +56,7 @@ TEST(AfsL, RunsTheShortestOnOneGpuEachUnderOverload) {
 }
 
 // One GPU; a long job, and short ones that would keep it waiting for ever.
-double finish_of_long_job(const Scene::Make& make) {
+double finish_of_long_job_on_one_gpu(const Scene::Make& make) {
   Scene scene(make, {.cluster = "1x1"});
   scene.submit(linear_job(1, 0, 1, 50));
   for (std::uint64_t i = 0; i < 100; ++i) {
@@ -66,12 +67,13 @@ double finish_of_long_job(const Scene::Make& make) {
 }
 
 TEST(AfsL, StarvesLongJobsUnlessTheyAge) {
-  EXPECT_EQ(finish_of_long_job(afs_l), 1050);
-  EXPECT_LE(finish_of_long_job(with("ageing=1")), 200);
+  EXPECT_EQ(finish_of_long_job_on_one_gpu(afs_l), 1050);
+  EXPECT_LE(finish_of_long_job_on_one_gpu(afs_l_with("ageing=1")), 200);
 }
 
 TEST(AfsL, SharesAgainWhenAJobEnds) {
-  Scene scene(with("packing=off"), {.cluster = "1x4", .speeds = falling_speeds("flat", 0.9, 4)});
+  Scene scene(afs_l_with("packing=off"),
+              {.cluster = "1x4", .speeds = falling_speeds("flat", 0.9, 4)});
   scene.submit({model_job(1, 0, "flat", 19), model_job(2, 0, "flat", 100)});
 
   scene.run_until(11);

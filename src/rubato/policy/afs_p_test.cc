@@ -9,13 +9,13 @@
 namespace rubato {
 namespace {
 
-Scene::Make with(std::string_view options) {
+Scene::Make afs_p_with(std::string_view options) {
   return [options] { return make_afs_p(PolicyOptions::parse(options).value()); };
 }
 
 TEST(AfsP, GivesGpusToTheJobThatScalesWhateverTheLengths) {
   for (const double work : {1.5, 1000.0}) {
-    Scene scene(with("packing=off"), {.cluster = "1x5", .speeds = mixed_speeds()});
+    Scene scene(afs_p_with("packing=off"), {.cluster = "1x5", .speeds = mixed_speeds()});
     scene.submit({model_job(1, 0, "steep", work), model_job(2, 0, "flat", 100)});
 
     scene.run_until(0.5);
@@ -30,7 +30,7 @@ TEST(AfsP, GivesGpusToTheJobThatScalesWhateverTheLengths) {
 TEST(AfsP, SplitsLengthDependentPairsBothWays) {
   std::set<int> shares;
   for (std::uint64_t id = 1; id <= 20; ++id) {
-    Scene scene(with("packing=off"), {.cluster = "1x3", .speeds = mixed_speeds()});
+    Scene scene(afs_p_with("packing=off"), {.cluster = "1x3", .speeds = mixed_speeds()});
     scene.submit({model_job(id, 0, "flat", 100), model_job(id + 100, 0, "flat", 100)});
 
     scene.run_until(1);
@@ -41,7 +41,7 @@ TEST(AfsP, SplitsLengthDependentPairsBothWays) {
 }
 
 TEST(AfsP, TakesTurnsUnderOverload) {
-  Scene scene(with("quantum=10"), {.cluster = "1x1"});
+  Scene scene(afs_p_with("quantum=10"), {.cluster = "1x1"});
   scene.submit({linear_job(1, 0, 1, 25), linear_job(2, 0, 1, 10), linear_job(3, 0, 1, 15)});
 
   scene.run();
@@ -53,7 +53,7 @@ TEST(AfsP, TakesTurnsUnderOverload) {
 }
 
 TEST(AfsP, LetsALiveQuantumEndBeforeANewcomerStarts) {
-  Scene scene(with("quantum=10"), {.cluster = "1x1"});
+  Scene scene(afs_p_with("quantum=10"), {.cluster = "1x1"});
   scene.submit({linear_job(1, 0, 1, 100), linear_job(2, 1, 1, 100), linear_job(3, 12, 1, 5)});
 
   scene.run_until(5);
@@ -67,7 +67,7 @@ TEST(AfsP, LetsALiveQuantumEndBeforeANewcomerStarts) {
 }
 
 // Two GPUs; a long job, and a stream of short ones that alone fills them.
-double finish_of_long_job(const Scene::Make& make) {
+double finish_of_long_job_on_two_gpus(const Scene::Make& make) {
   Scene scene(make, {.cluster = "1x2"});
   scene.submit(linear_job(1, 0, 1, 50));
   for (std::uint64_t i = 0; i < 200; ++i) {
@@ -79,12 +79,12 @@ double finish_of_long_job(const Scene::Make& make) {
 }
 
 TEST(AfsP, StarvesNobodyUnlessFewestTurnsGoFirst) {
-  EXPECT_LE(finish_of_long_job(with("quantum=10")), 300);
-  EXPECT_GE(finish_of_long_job(with("quantum=10,turns=fewest")), 1000);
+  EXPECT_LE(finish_of_long_job_on_two_gpus(afs_p_with("quantum=10")), 300);
+  EXPECT_GE(finish_of_long_job_on_two_gpus(afs_p_with("quantum=10,turns=fewest")), 1000);
 }
 
 TEST(AfsP, StretchesJobsAgainWhenThereIsRoom) {
-  Scene scene(with("quantum=10"), {.cluster = "1x2"});
+  Scene scene(afs_p_with("quantum=10"), {.cluster = "1x2"});
   scene.submit({linear_job(1, 0, 1, 10), linear_job(2, 0, 1, 10), linear_job(3, 0, 1, 40)});
 
   scene.run_until(20);
@@ -94,7 +94,7 @@ TEST(AfsP, StretchesJobsAgainWhenThereIsRoom) {
 
 TEST(AfsP, ContinuesFromASavedStateAndThroughTheLossOfANode) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    ASSERT_TRUE(reloads_exactly(with("quantum=10"), seed)) << "seed " << seed;
+    ASSERT_TRUE(reloads_exactly(afs_p_with("quantum=10"), seed)) << "seed " << seed;
   }
 }
 
@@ -103,7 +103,7 @@ TEST(AfsP, SharesOverloadFairlyOnRandomJobs) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Random random(seed);
     const int count = static_cast<int>(random.integer(3, 9));
-    Scene scene(with("quantum=10"), {.cluster = "1x2"});
+    Scene scene(afs_p_with("quantum=10"), {.cluster = "1x2"});
     for (int id = 1; id <= count; ++id) {
       scene.submit(linear_job(static_cast<std::uint64_t>(id), 0, 1, 1000));
     }

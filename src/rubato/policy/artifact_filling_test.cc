@@ -5,11 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
+#include "rubato/policy/artifact_frame_test.h"
 
 namespace rubato::artifact {
 namespace {
-
-constexpr Frame kFrame{.now = 0, .slot = 10, .gpus = 4};
 
 // One step per second for each GPU.
 const std::vector<ScalingPoint> kLinear = {{1, 1.0}, {2, 2.0}, {4, 4.0}};
@@ -25,14 +24,6 @@ Planned plan(const Demand& demand, Steps free, const Frame& frame = kFrame) {
   fill(demand, frame, planned.free, scratch, planned.booking);
   merge(planned.free);
   return planned;
-}
-
-int value_at(const Steps& steps, WholeSeconds second) {
-  int value = 0;
-  for (const Step& step : steps) {
-    value = step.from <= second ? step.gpus : value;
-  }
-  return value;
 }
 
 TEST(ArtifactFilling, TakesTheSmallestLevelThatIsEnough) {

@@ -5,12 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "rubato/policy/artifact_caps.h"
+#include "rubato/policy/artifact_frame_test.h"
 #include "rubato/policy/artifact_greedy.h"
 
 namespace rubato::artifact {
 namespace {
-
-constexpr Frame kFrame{.now = 0, .slot = 10, .gpus = 4};
 
 BookedJob job(std::uint64_t id, double left, WholeSeconds deadline) {
   return BookedJob{.id = JobId{id},

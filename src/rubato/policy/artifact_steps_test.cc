@@ -5,19 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
+#include "rubato/policy/artifact_frame_test.h"
 
 namespace rubato::artifact {
 namespace {
 
 constexpr WholeSeconds kHorizon = 40;
-
-int value_at(const Steps& steps, WholeSeconds second) {
-  int value = 0;
-  for (const Step& step : steps) {
-    value = step.from <= second ? step.gpus : value;
-  }
-  return value;
-}
 
 Steps random_steps(Random& random, int gpus_max) {
   Steps steps{{.from = 0, .gpus = static_cast<int>(random.integer(0, gpus_max))}};

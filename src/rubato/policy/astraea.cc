@@ -14,12 +14,11 @@
 namespace rubato {
 namespace {
 
-constexpr std::size_t kJobsMax = 64;  // Of one batch.
-constexpr Duration kLeastSlot = std::chrono::seconds(60);
+constexpr std::size_t kBatchJobsMax = 64;  // Of one batch.
 constexpr CrewRules kRules = {.together = together_fullest, .apart = apart_fullest};
 
 /// A job of a batch.
-struct Entrant {
+struct PayingEntrant {
   const JobState* job = nullptr;
   JobWorth worth;
   double payoff = 0;  // Of the place it has now.
@@ -30,9 +29,9 @@ struct Entrant {
 /// A tenant during a batch.
 struct Party {
   TenantShare tenant{};
-  std::vector<UseCalendar> reserve{};  // [pool]
-  std::vector<Entrant*> queue{};       // Still to be placed, the next one last.
-  double used = 0;                     // GPU-seconds of this batch.
+  std::vector<UseCalendar> reserve{};   // [pool]
+  std::vector<PayingEntrant*> queue{};  // Still to be placed, the next one last.
+  double used = 0;                      // GPU-seconds of this batch.
 };
 
 class Astraea final : public PlanningPolicy {
@@ -93,34 +92,34 @@ class Astraea final : public PlanningPolicy {
 
  private:
   [[nodiscard]] Duration slot(const View& view) const {
-    const Duration chosen = options_.slot != Duration{} ? options_.slot : kLeastSlot;
+    const Duration chosen = options_.slot != Duration{} ? options_.slot : kBatchSlot;
     return on_grid(Instant{std::max(chosen, view.slot)}, view.slot).time_since_epoch();
   }
 
   void decide(const View& view, Decision& decision) {
-    std::vector<Entrant> entrants;
+    std::vector<PayingEntrant> entrants;
     for (const JobId id : pending_) {
-      if (entrants.size() == kJobsMax) {
+      if (entrants.size() == kBatchJobsMax) {
         break;
       }
       const JobState& job = view.jobs.at(id);
       entrants.push_back({.job = &job, .worth = JobWorth(job, view)});
     }
     std::vector<Party> parties = parties_of(entrants, view);
-    std::vector<Entrant*> order = use_reserves(parties, view);
-    for (Entrant& each : entrants) {
+    std::vector<PayingEntrant*> order = use_reserves(parties, view);
+    for (PayingEntrant& each : entrants) {
       if (std::ranges::find(order, &each) == order.end()) {
         order.push_back(&each);  // Its tenant has no share.
       }
     }
     trade(order, view);
-    for (const Entrant& each : entrants) {
+    for (const PayingEntrant& each : entrants) {
       conclude(each, view, decision);
     }
   }
 
   // Tenants with what they reserve, less what their running jobs hold of it.
-  [[nodiscard]] std::vector<Party> parties_of(std::vector<Entrant>& entrants,
+  [[nodiscard]] std::vector<Party> parties_of(std::vector<PayingEntrant>& entrants,
                                               const View& view) const {
     std::vector<Party> parties;
     for (const TenantShare& tenant : tenants_of(view)) {
@@ -169,8 +168,8 @@ class Astraea final : public PlanningPolicy {
   }
 
   // Each tenant in turn places its next job in its own reserve, for nothing. Returns the turns.
-  std::vector<Entrant*> use_reserves(std::vector<Party>& parties, const View& view) {
-    std::vector<Entrant*> turns;
+  std::vector<PayingEntrant*> use_reserves(std::vector<Party>& parties, const View& view) {
+    std::vector<PayingEntrant*> turns;
     while (true) {
       Party* next = nullptr;
       for (Party& party : parties) {
@@ -182,7 +181,7 @@ class Astraea final : public PlanningPolicy {
       if (next == nullptr) {
         return turns;
       }
-      Entrant& entrant = *next->queue.back();
+      PayingEntrant& entrant = *next->queue.back();
       next->queue.pop_back();
       turns.push_back(&entrant);
       const auto found = search(entrant, view, next, 0);
@@ -199,15 +198,15 @@ class Astraea final : public PlanningPolicy {
   }
 
   // Each job may leave its place for a hole that is worth more to it, price and all.
-  void trade(const std::vector<Entrant*>& order, const View& view) {
+  void trade(const std::vector<PayingEntrant*>& order, const View& view) {
     double theta = 1;
-    for (const Entrant* each : order) {
+    for (const PayingEntrant* each : order) {
       const JobNeeds needs = needs_of(*each->job, view);
       const double slots = needs.gpu_time / to_seconds(slot(view));
       const double value = each->worth.at(later(view.now, needs.fastest));
       theta = std::max(theta, 1 + value / std::max(slots, 1e-9));
     }
-    for (Entrant* each : order) {
+    for (PayingEntrant* each : order) {
       const JobId id = each->job->id();
       const BookedPlan* home = book().find(id);
       const std::optional<BookedPlan> kept = home ? std::optional(*home) : std::nullopt;
@@ -227,7 +226,7 @@ class Astraea final : public PlanningPolicy {
   // The best window in the tenant's reserve, or, without a party, anywhere at a price. The paper's
   // jobs run on at most as many workers as they have data chunks; ours, on the GPUs they asked for,
   // or on more if only that meets a deadline.
-  [[nodiscard]] std::optional<PoolBooking> search(const Entrant& entrant, const View& view,
+  [[nodiscard]] std::optional<PoolBooking> search(const PayingEntrant& entrant, const View& view,
                                                   const Party* party, double theta) const {
     const Job& job = entrant.job->job;
     auto best = search_up_to(job.requested, entrant, view, party, theta);
@@ -237,7 +236,8 @@ class Astraea final : public PlanningPolicy {
     return best;
   }
 
-  [[nodiscard]] std::optional<PoolBooking> search_up_to(int workers_max, const Entrant& entrant,
+  [[nodiscard]] std::optional<PoolBooking> search_up_to(int workers_max,
+                                                        const PayingEntrant& entrant,
                                                         const View& view, const Party* party,
                                                         double theta) const {
     const JobState& job = *entrant.job;
@@ -267,7 +267,7 @@ class Astraea final : public PlanningPolicy {
     return best;
   }
 
-  void conclude(const Entrant& entrant, const View& view, Decision& decision) {
+  void conclude(const PayingEntrant& entrant, const View& view, Decision& decision) {
     const JobState& job = *entrant.job;
     if (entrant.is_placed) {
       decision.verdicts.push_back({.job = job.id(), .payment = entrant.payment});

@@ -19,17 +19,17 @@ Job of_tenant(std::string_view tenant, Job job) {
   return job;
 }
 
-Job worth(double amount, double decay, Job job) {
+Job worth_until_due(double amount, double decay, Job job) {
   job.value = {.kind = ValueKind::LinearAfterDeadline, .amount = amount, .decay = decay};
   return job;
 }
 
-const std::vector<TenantShare> kHalves = {{"a", 0.5}, {"b", 0.5}};
+const std::vector<TenantShare> kHalfShares = {{"a", 0.5}, {"b", 0.5}};
 
 TEST(Astraea, RunsATenantsJobsInItsReserveForNothing) {
-  Scene scene(astraea(), {.cluster = "2x2", .tenants = kHalves});
-  scene.submit({of_tenant("a", worth(10, 0.1, linear_job(1, 0, 2, 10))),
-                of_tenant("b", worth(10, 0.1, linear_job(2, 0, 2, 10)))});
+  Scene scene(astraea(), {.cluster = "2x2", .tenants = kHalfShares});
+  scene.submit({of_tenant("a", worth_until_due(10, 0.1, linear_job(1, 0, 2, 10))),
+                of_tenant("b", worth_until_due(10, 0.1, linear_job(2, 0, 2, 10)))});
 
   scene.run();
 
@@ -40,9 +40,9 @@ TEST(Astraea, RunsATenantsJobsInItsReserveForNothing) {
 }
 
 TEST(Astraea, LendsWhatATenantDoesNotUse) {
-  Scene scene(astraea(), {.cluster = "2x2", .tenants = kHalves});
-  scene.submit({of_tenant("a", worth(100, 5, linear_job(1, 0, 2, 10))),
-                of_tenant("a", worth(100, 5, linear_job(2, 0, 2, 10)))});
+  Scene scene(astraea(), {.cluster = "2x2", .tenants = kHalfShares});
+  scene.submit({of_tenant("a", worth_until_due(100, 5, linear_job(1, 0, 2, 10))),
+                of_tenant("a", worth_until_due(100, 5, linear_job(2, 0, 2, 10)))});
 
   scene.run();
 
@@ -55,9 +55,9 @@ TEST(Astraea, LendsWhatATenantDoesNotUse) {
 }
 
 TEST(Astraea, LeavesWhoIsInNoHurryInItsOwnReserve) {
-  Scene scene(astraea(), {.cluster = "2x2", .tenants = kHalves});
-  scene.submit({of_tenant("a", worth(100, 0, linear_job(1, 0, 2, 10))),
-                of_tenant("a", worth(100, 0, linear_job(2, 0, 2, 10)))});
+  Scene scene(astraea(), {.cluster = "2x2", .tenants = kHalfShares});
+  scene.submit({of_tenant("a", worth_until_due(100, 0, linear_job(1, 0, 2, 10))),
+                of_tenant("a", worth_until_due(100, 0, linear_job(2, 0, 2, 10)))});
 
   scene.run();
 
@@ -66,10 +66,10 @@ TEST(Astraea, LeavesWhoIsInNoHurryInItsOwnReserve) {
 }
 
 TEST(Astraea, LetsATenantWithoutAShareLiveOnHoles) {
-  Scene scene(astraea(), {.cluster = "2x2", .tenants = kHalves});
-  scene.submit({of_tenant("guest", worth(100, 1, linear_job(1, 0, 2, 10))),
-                of_tenant("a", worth(100, 1, linear_job(2, 0, 2, 10))),
-                of_tenant("b", worth(100, 1, linear_job(3, 0, 2, 10)))});
+  Scene scene(astraea(), {.cluster = "2x2", .tenants = kHalfShares});
+  scene.submit({of_tenant("guest", worth_until_due(100, 1, linear_job(1, 0, 2, 10))),
+                of_tenant("a", worth_until_due(100, 1, linear_job(2, 0, 2, 10))),
+                of_tenant("b", worth_until_due(100, 1, linear_job(3, 0, 2, 10)))});
 
   scene.run();
 
@@ -112,12 +112,12 @@ TEST(Astraea, MakesNoTenantWorseOffThanOnAPartOfItsOwn) {
     for (std::uint64_t id = 1; id <= 9; ++id) {
       Job job = of_tenant(random.chance(0.85) ? "a" : "b",
                           linear_job(id, 0, 1 << random.integer(0, 2), random.uniform(20, 40)));
-      job = worth(random.uniform(700, 800), random.uniform(0, 2), job);
+      job = worth_until_due(random.uniform(700, 800), random.uniform(0, 2), job);
       jobs.push_back(job);
       own[job.tenant].push_back(job);
     }
 
-    const auto shared = batch_ends(jobs, "2x4", kHalves);
+    const auto shared = batch_ends(jobs, "2x4", kHalfShares);
 
     for (const auto& [tenant, mine] : own) {
       const double alone = batch_ends(mine, "1x4", {{tenant, 1.0}}).at(tenant);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <map>
 
 #include "rubato/policy/home_pool.h"
@@ -44,8 +43,6 @@ int rung_within(const std::vector<int>& ladder, int workers) {
   return found == ladder.begin() ? 0 : *(found - 1);
 }
 
-std::int64_t bits(double number) { return std::bit_cast<std::int64_t>(number); }
-
 class Autoscale final : public RoundPolicy {
  public:
   explicit Autoscale(const AutoscaleOptions& options) : options_(options) {}
@@ -84,9 +81,10 @@ class Autoscale final : public RoundPolicy {
       append_line(
           state, "job",
           {static_cast<std::int64_t>(job.value), static_cast<std::int64_t>(memory.pool.value),
-           memory.wanted, memory.rests ? 1 : 0, bits(memory.counted), bits(memory.decided)});
+           memory.wanted, memory.rests ? 1 : 0, bits_of(memory.counted), bits_of(memory.decided)});
       for (const auto& [workers, steps] : memory.steps) {
-        append_line(state, "visit", {static_cast<std::int64_t>(job.value), workers, bits(steps)});
+        append_line(state, "visit",
+                    {static_cast<std::int64_t>(job.value), workers, bits_of(steps)});
       }
     }
   }
@@ -100,11 +98,11 @@ class Autoscale final : public RoundPolicy {
           Memory{.pool = PoolId{static_cast<std::uint64_t>(numbers[1])},
                  .wanted = static_cast<int>(numbers[2]),
                  .rests = numbers[3] != 0,
-                 .counted = std::bit_cast<double>(numbers[4]),
-                 .decided = std::bit_cast<double>(numbers[5])};
+                 .counted = double_of(numbers[4]),
+                 .decided = double_of(numbers[5])};
     } else if (line.word == "visit" && numbers.size() == 3) {
       memories_[JobId{static_cast<std::uint64_t>(numbers[0])}].steps[static_cast<int>(numbers[1])] =
-          std::bit_cast<double>(numbers[2]);
+          double_of(numbers[2]);
     } else {
       return unexpected(line);
     }

@@ -9,7 +9,7 @@
 namespace rubato {
 namespace {
 
-Scene::Make with(std::string_view options) {
+Scene::Make autoscale_with(std::string_view options) {
   return [options] { return make_autoscale(PolicyOptions::parse(options).value()); };
 }
 
@@ -24,7 +24,7 @@ std::vector<SpeedRow> knee_speeds(int workers_max) {
 
 TEST(Autoscale, SettlesAtTheKneeFromEveryStart) {
   for (int start = 1; start <= 8; ++start) {
-    Scene scene(with("every=100"), {.cluster = "2x4", .speeds = knee_speeds(8)});
+    Scene scene(autoscale_with("every=100"), {.cluster = "2x4", .speeds = knee_speeds(8)});
     Job job = model_job(1, 0, "knee", 1e6);
     job.requested = start;
     scene.submit(job);
@@ -63,7 +63,7 @@ TEST(Autoscale, PicksTheBestCountByUtility) {
 }
 
 TEST(Autoscale, SpawnsInUnits) {
-  Scene scene(with("spawn=2"), {.cluster = "2x4"});
+  Scene scene(autoscale_with("spawn=2"), {.cluster = "2x4"});
   Job job = linear_job(1, 0, 1, 1e6);
   job.requested = 3;
   scene.submit(job);
@@ -76,7 +76,7 @@ TEST(Autoscale, SpawnsInUnits) {
 }
 
 TEST(Autoscale, StartsInOrderOfArrivalAndLetsNobodyGrowMeanwhile) {
-  Scene scene(with(""), {.cluster = "1x4"});
+  Scene scene(autoscale_with(""), {.cluster = "1x4"});
   Job wide = linear_job(2, 1, 3, 1e6);
   wide.workers.min = 3;
   scene.submit({linear_job(1, 0, 2, 1e6), wide, linear_job(3, 2, 1, 1e6)});
@@ -89,7 +89,7 @@ TEST(Autoscale, StartsInOrderOfArrivalAndLetsNobodyGrowMeanwhile) {
 }
 
 TEST(Autoscale, StartsOnWhatIsLeftAndTakesWhatItAskedForWhenItCan) {
-  Scene scene(with("every=1000000"), {.cluster = "1x8"});
+  Scene scene(autoscale_with("every=1000000"), {.cluster = "1x8"});
   scene.submit({linear_job(1, 0, 5, 100), linear_job(2, 10, 5, 100)});
 
   scene.run_until(50);
@@ -102,7 +102,7 @@ TEST(Autoscale, StartsOnWhatIsLeftAndTakesWhatItAskedForWhenItCan) {
 }
 
 TEST(Autoscale, GrowsIntoWhatAnotherLeaves) {
-  Scene scene(with("every=10"), {.cluster = "1x4"});
+  Scene scene(autoscale_with("every=10"), {.cluster = "1x4"});
   scene.submit({linear_job(1, 0, 2, 50), linear_job(2, 0, 2, 1e6)});
 
   scene.run_until(49);
@@ -113,7 +113,7 @@ TEST(Autoscale, GrowsIntoWhatAnotherLeaves) {
 }
 
 TEST(Autoscale, TakesUpItsSizeAfterAFault) {
-  Scene scene(with(""), {.cluster = "2x4", .speeds = knee_speeds(8)});
+  Scene scene(autoscale_with(""), {.cluster = "2x4", .speeds = knee_speeds(8)});
   scene.submit(model_job(1, 0, "knee", 1e6));
 
   scene.run_until(2000);
@@ -128,7 +128,7 @@ TEST(Autoscale, TakesUpItsSizeAfterAFault) {
 }
 
 TEST(Autoscale, KeepsItsAppointmentAfterAReport) {
-  Scene scene(with("every=100"), {.cluster = "1x2"});
+  Scene scene(autoscale_with("every=100"), {.cluster = "1x2"});
   scene.submit(linear_job(1, 0, 1, 1e6));
 
   scene.run_until(50);
@@ -141,7 +141,7 @@ TEST(Autoscale, KeepsItsAppointmentAfterAReport) {
 }
 
 TEST(Autoscale, DecidesNothingBeforeItHasWhatItAskedFor) {
-  Scene scene(with("every=10"), {.cluster = "1x8"});
+  Scene scene(autoscale_with("every=10"), {.cluster = "1x8"});
   Job rigid = linear_job(1, 0, 5, 100);
   rigid.workers.listed = {5};
   scene.submit({rigid, linear_job(2, 10, 5, 1000)});
@@ -155,8 +155,8 @@ TEST(Autoscale, DecidesNothingBeforeItHasWhatItAskedFor) {
 
 TEST(Autoscale, ContinuesFromASavedStateAndThroughTheLossOfANode) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    ASSERT_TRUE(reloads_exactly(with("every=5,measured=3"), seed)) << "seed " << seed;
-    ASSERT_TRUE(reloads_exactly(with("metric=utility,every=5"), seed)) << "seed " << seed;
+    ASSERT_TRUE(reloads_exactly(autoscale_with("every=5,measured=3"), seed)) << "seed " << seed;
+    ASSERT_TRUE(reloads_exactly(autoscale_with("metric=utility,every=5"), seed)) << "seed " << seed;
   }
 }
 

@@ -15,7 +15,7 @@ namespace rubato {
 namespace {
 
 // Time without progress that a start will cost.
-Duration start_pause(const JobState& job, int workers, const View& view) {
+Duration launch_pause(const JobState& job, int workers, const View& view) {
   switch (view.costs.accounting()) {
     case Accounting::None:
       return Duration{};
@@ -107,7 +107,8 @@ class Backfill final : public GangPolicy {
                                  const View& view) const {
     Stretch best;
     for (const Gang& where : choices(job.id())) {
-      const Duration span = start_pause(job, where.workers, view) + run_time_left(job, where, view);
+      const Duration span =
+          launch_pause(job, where.workers, view) + run_time_left(job, where, view);
       const Instant from = ledgers[where.pool.value].earliest_fit(view.now, span, where.workers);
       if (from < best.from) {
         best = {.from = from, .span = span, .where = where};

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "rubato/policy/policy_scene.h"
+#include "rubato/policy/random_gangs_test.h"
 
 namespace rubato {
 namespace {
@@ -13,16 +14,7 @@ Scene::Make backfill(std::string_view options = "") {
   return [text = std::string(options)] { return make_backfill(*PolicyOptions::parse(text)); };
 }
 
-std::vector<Job> random_jobs(std::uint64_t seed) {
-  Random random(seed);
-  std::vector<Job> jobs;
-  for (std::uint64_t id = 1; id <= 12; ++id) {
-    jobs.push_back(linear_job(id, static_cast<double>(random.integer(0, 20)),
-                              static_cast<int>(random.integer(1, 6)),
-                              static_cast<double>(random.integer(1, 12))));
-  }
-  return jobs;
-}
+constexpr GangLimits kBackfillLimits{.jobs = 12, .arrival = 20, .gpus = 6, .seconds = 12};
 
 // The wide job has the first pool from 10 on; a job of 20 s would be in its way there, but not in
 // the second pool, and one that ends in time may use the first.
@@ -118,8 +110,8 @@ TEST(Backfill, ContinuesFromASavedState) {
     Scene kept(backfill(), options);
     options.reloads = true;
     Scene reloaded(backfill(), options);
-    kept.submit(random_jobs(seed));
-    reloaded.submit(random_jobs(seed));
+    kept.submit(random_gangs(seed, kBackfillLimits));
+    reloaded.submit(random_gangs(seed, kBackfillLimits));
 
     kept.run();
     reloaded.run();
@@ -130,7 +122,7 @@ TEST(Backfill, ContinuesFromASavedState) {
 
 // Each job is laid, at its arrival, on the first free stretch of a grid of seconds, and stays
 // there: with exact estimates nobody's reservation ever moves.
-std::map<JobId, Instant> finishes_by_hand(std::vector<Job> jobs, int gpus) {
+std::map<JobId, Instant> finishes_as_reserved(std::vector<Job> jobs, int gpus) {
   std::ranges::sort(jobs, {}, [](const Job& job) { return std::pair(job.arrival, job.id); });
   std::vector<int> used(1000, 0);
   std::map<JobId, Instant> finishes;
@@ -155,13 +147,13 @@ std::map<JobId, Instant> finishes_by_hand(std::vector<Job> jobs, int gpus) {
 
 TEST(Backfill, EqualsReservationsOnAGridOfSeconds) {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
-    const std::vector<Job> jobs = random_jobs(seed);
+    const std::vector<Job> jobs = random_gangs(seed, kBackfillLimits);
     Scene scene(backfill(), {.cluster = "1x6"});
     scene.submit(jobs);
 
     scene.run();
 
-    ASSERT_EQ(scene.finishes(), finishes_by_hand(jobs, 6)) << "seed " << seed;
+    ASSERT_EQ(scene.finishes(), finishes_as_reserved(jobs, 6)) << "seed " << seed;
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <map>
 #include <optional>
 #include <set>
@@ -19,10 +18,6 @@ namespace rubato {
 namespace {
 
 constexpr double kNewShare = 0.2;  // Of a new observation in the correction of expected times.
-
-// Doubles are saved bit for bit.
-std::int64_t bits(double number) { return std::bit_cast<std::int64_t>(number); }
-double number_of(std::int64_t bits) { return std::bit_cast<double>(bits); }
 
 /// An offer and what became of it.
 struct Sale {
@@ -264,12 +259,12 @@ std::string BanditPricing::save() const {
   std::string state;
   append_line(state, "round", {count(timer_.last()), accepted_});
   for (const PriceArm& arm : bandit_.arms()) {
-    append_line(state, "arm", {arm.offers, arm.rewards, arm.sales, bits(arm.sum)});
+    append_line(state, "arm", {arm.offers, arm.rewards, arm.sales, bits_of(arm.sum)});
   }
   for (const auto& [mode, correction] : corrections_) {
     append_line(
         state, "kind",
-        {static_cast<std::int64_t>(mode.first.value), mode.second ? 1 : 0, bits(correction)});
+        {static_cast<std::int64_t>(mode.first.value), mode.second ? 1 : 0, bits_of(correction)});
   }
   for (const NodeId node : down_) {
     append_line(state, "down", {static_cast<std::int64_t>(node.value)});
@@ -303,10 +298,10 @@ Status BanditPricing::load(std::string_view state) {
                             .offers = n[0],
                             .rewards = n[1],
                             .sales = n[2],
-                            .sum = number_of(n[3])});
+                            .sum = double_of(n[3])});
       ++arm;
     } else if (line.word == "kind" && n.size() == 3) {
-      corrections_[{SpeedId{id(0)}, n[1] != 0}] = number_of(n[2]);
+      corrections_[{SpeedId{id(0)}, n[1] != 0}] = double_of(n[2]);
     } else if (line.word == "down" && n.size() == 1) {
       down_.insert(NodeId{id(0)});
     } else if (line.word == "sale" && n.size() == 11) {

@@ -16,7 +16,7 @@ namespace rubato {
 namespace {
 
 /// What a job is owed; guaranteed jobs stand in the book as well.
-enum class Standing { BestEffort, Demoted, Guaranteed, Lost };
+enum class LeaseStanding { BestEffort, Demoted, Guaranteed, Lost };
 
 /// In what order jobs get GPUs that no lease needs.
 enum class SpotClass { Lost, ByWorkLeft, AheadOfPlan, Hopeless };
@@ -59,8 +59,8 @@ class Chronus final : public Policy {
 
   ChronusOptions options_;
   LeaseBook book_;
-  std::map<JobId, Standing> standings_;  // All admitted jobs.
-  Instant held_ = kNever;                // The last tick.
+  std::map<JobId, LeaseStanding> standings_;  // All admitted jobs.
+  Instant held_ = kNever;                     // The last tick.
 };
 
 // The first lease that can still be planned.
@@ -76,7 +76,7 @@ Instant Chronus::next_tick(const View& view) const {
 
 NextLease Chronus::next_lease_use() const {
   const bool someone_waits = std::ranges::any_of(
-      standings_, [](const auto& each) { return each.second == Standing::Demoted; });
+      standings_, [](const auto& each) { return each.second == LeaseStanding::Demoted; });
   return someone_waits ? NextLease::Spare : NextLease::Use;
 }
 
@@ -88,16 +88,16 @@ Verdict Chronus::judge(const JobState& job, const View& view) {
   }
   const std::vector<ValuedDeadline> deadlines = deadlines_of(job);
   if (deadlines.empty()) {
-    standings_[job.id()] = Standing::BestEffort;
+    standings_[job.id()] = LeaseStanding::BestEffort;
     return verdict;
   }
   const auto [promised, alone] = book_.admit(job, next_lease(view), grid(view), view);
   if (promised) {
-    standings_[job.id()] = Standing::Guaranteed;
+    standings_[job.id()] = LeaseStanding::Guaranteed;
     verdict.promised = *promised;
     return verdict;
   }
-  standings_[job.id()] = Standing::Demoted;
+  standings_[job.id()] = LeaseStanding::Demoted;
   verdict.reason = alone                                   ? Reason::PromisesInTheWay
                    : deadlines.back().deadline <= view.now ? Reason::DeadlinePassed
                                                            : Reason::DeadlineTooSoon;
@@ -108,7 +108,7 @@ Verdict Chronus::judge(const JobState& job, const View& view) {
 
 void Chronus::settle(std::int64_t base, const View& view) {
   for (const JobId lost : book_.settle(base, next_lease_use(), grid(view), view)) {
-    standings_[lost] = Standing::Lost;
+    standings_[lost] = LeaseStanding::Lost;
   }
 }
 
@@ -160,17 +160,17 @@ SpotJob Chronus::spot_job(const JobState& job, const View& view) const {
   const Duration left = run_time_left(job, gang, view);
   SpotJob spot{.key = to_seconds(left) * gang.workers, .job = &job};
   switch (standings_.at(job.id())) {
-    case Standing::Lost:
+    case LeaseStanding::Lost:
       spot.spot_class = SpotClass::Lost;
       spot.key = 0;
       break;
-    case Standing::Guaranteed: {
+    case LeaseStanding::Guaranteed: {
       const std::int64_t slack = book_.slack(job.id(), next_lease(view), grid(view));
       spot.spot_class = SpotClass::AheadOfPlan;
       spot.key = static_cast<double>(slack) * gang.workers;
       break;
     }
-    case Standing::Demoted: {
+    case LeaseStanding::Demoted: {
       const Instant lease_end = grid(view).start(grid(view).at(view.now) + 1);
       if (later(view.now, left) > deadlines_of(job).back().deadline) {
         spot.spot_class = SpotClass::Hopeless;
@@ -179,7 +179,7 @@ SpotJob Chronus::spot_job(const JobState& job, const View& view) const {
       }
       break;
     }
-    case Standing::BestEffort:
+    case LeaseStanding::BestEffort:
       break;
   }
   return spot;
@@ -288,8 +288,9 @@ Status Chronus::load(std::string_view state) {
     if (line.word == "held" && numbers.size() == 1) {
       held_ = Instant{Duration{numbers[0]}};
     } else if (line.word == "job" && numbers.size() == 2 && numbers[1] >= 0 &&
-               numbers[1] <= static_cast<std::int64_t>(Standing::Lost)) {
-      standings_[JobId{static_cast<std::uint64_t>(numbers[0])}] = static_cast<Standing>(numbers[1]);
+               numbers[1] <= static_cast<std::int64_t>(LeaseStanding::Lost)) {
+      standings_[JobId{static_cast<std::uint64_t>(numbers[0])}] =
+          static_cast<LeaseStanding>(numbers[1]);
     } else if (!book_.restore(line)) {
       return unexpected(line);
     }

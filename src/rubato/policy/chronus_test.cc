@@ -15,11 +15,6 @@ Scene::Make chronus(std::string options = "") {
   return [options] { return make_chronus(PolicyOptions::parse(options).value()); };
 }
 
-Job best_effort(Job job) {
-  job.job_class = JobClass::BestEffort;
-  return job;
-}
-
 // Worth 10 within the first latency, 8 within the second.
 Job soft(Job job, double first, double second) {
   job.job_class = JobClass::Soft;
@@ -29,7 +24,7 @@ Job soft(Job job, double first, double second) {
   return job;
 }
 
-std::vector<Job> random_jobs(std::uint64_t seed, int count) {
+std::vector<Job> random_jobs_of_all_classes(std::uint64_t seed, int count) {
   Random random(seed);
   std::vector<Job> jobs;
   for (int i = 1; i <= count; ++i) {
@@ -199,7 +194,7 @@ TEST(Chronus, GuaranteedJobsNeverMissWithExactDurations) {
     Scene scene(chronus(), {.cluster = is_mixed ? "1x8:a+1x4:b" : "2x4",
                             .slot_seconds = 60,
                             .accounting = static_cast<Accounting>(seed % 3)});
-    scene.submit(random_jobs(seed, 40));
+    scene.submit(random_jobs_of_all_classes(seed, 40));
 
     scene.run();
 
@@ -220,7 +215,7 @@ TEST(Chronus, GoesOnExactlyAfterAReloadAndThroughFaults) {
   for (const bool reloads : {false, true}) {
     Scene scene(chronus(),
                 {.cluster = "2x4:a+1x4:b", .accounting = Accounting::Physical, .reloads = reloads});
-    scene.submit(random_jobs(99, 40));
+    scene.submit(random_jobs_of_all_classes(99, 40));
     scene.run_until(9'000);
     scene.set_node(NodeId{1}, false);
     for (const auto& [id, share] : scene.shares()) {
@@ -253,7 +248,7 @@ TEST(Chronus, PlansAgainAfterAFaultSoThatTheDeadlineStillHolds) {
 
 TEST(Chronus, AProgramCutOffKeepsAllDeadlines) {
   Scene scene(chronus("jobs_max=2,cells_max=5"), {.cluster = "2x4"});
-  scene.submit(random_jobs(7, 40));
+  scene.submit(random_jobs_of_all_classes(7, 40));
 
   scene.run();
 

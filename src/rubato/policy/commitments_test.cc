@@ -7,19 +7,12 @@
 #include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
+#include "rubato/policy/timeline_test.h"
 
 namespace rubato {
 namespace {
 
 constexpr std::array kFour = {4};
-
-Plan plan_of(std::vector<std::tuple<double, double, int>> segments, PoolId pool = {}) {
-  Plan plan{.pool = pool};
-  for (const auto& [from, to, workers] : segments) {
-    plan.segments.push_back({.from = at_seconds(from), .to = at_seconds(to), .workers = workers});
-  }
-  return plan;
-}
 
 TEST(Commitments, ReservePlansOnTheLedgerOfTheirPool) {
   constexpr std::array kTwoPools = {4, 8};

@@ -28,7 +28,7 @@ constexpr double kOpportunityCaution = 4;
 constexpr double kNewcomerRounds = 3;
 
 // True if the job is done before plans begin: its deadline, perhaps before then too, is kept.
-bool ends_by(const JobState& job, Instant start) {
+bool ends_before_plans(const JobState& job, Instant start) {
   return job.share > 0 && job.progress.finish(job.job.work) <= std::min(start, job.job.deadline);
 }
 
@@ -97,7 +97,8 @@ bool DeadlinePlanner::plan_once(std::span<const JobState* const> jobs, const Job
     const Duration reserve = this->reserve(*job, job == newcomer, occasion);
     wanted.reserve = from_seconds(part * to_seconds(reserve)) + restarts;
     wanted.stalls = set.stalls.empty() ? nullptr : &set.stalls;
-    auto plan = ends_by(*job, start_) ? Plan{.pool = job->pool()} : plan_one(*job, wanted, ledgers);
+    auto plan = ends_before_plans(*job, start_) ? Plan{.pool = job->pool()}
+                                                : plan_one(*job, wanted, ledgers);
     if (!plan) {
       return false;
     }

@@ -9,14 +9,12 @@
 namespace rubato {
 namespace {
 
-using std::chrono::seconds;
-
 /// A moment of a cluster, to be planned for.
 struct Desk {
   explicit Desk(Accounting accounting = Accounting::None, std::string_view cluster = "1x4")
       : topology(Topology::parse(cluster).value()),
         speeds(linear_speeds(), topology),
-        costs(accounting, topology.gpus(), seconds{60}) {
+        costs(accounting, topology.gpus(), from_seconds(60)) {
     for (const Pool& pool : topology.pools()) {
       capacity.push_back(pool.gpus);
     }
@@ -37,7 +35,7 @@ struct Desk {
                 .jobs = jobs,
                 .speeds = speeds,
                 .costs = costs,
-                .slot = seconds{60},
+                .slot = from_seconds(60),
                 .random = random};
   }
 
@@ -177,13 +175,13 @@ TEST(DeadlinePlanner, ReservesTimeForRoundsOnlyWhereTheyStopEveryone) {
   const DeadlinePlanner planner(view, artifact.charges, at_seconds(0));
 
   // A round in 600 s at two seconds each, twice as many as expected, and three for a newcomer.
-  EXPECT_EQ(planner.reserve(job, false, Occasion::Arrival), seconds{40});
-  EXPECT_EQ(planner.reserve(job, true, Occasion::Arrival), seconds{46});
-  EXPECT_EQ(planner.reserve(job, false, Occasion::Opportunity), seconds{80});
-  EXPECT_EQ(planner.reserve(job, true, Occasion::Rescue), seconds{0});
+  EXPECT_EQ(planner.reserve(job, false, Occasion::Arrival), from_seconds(40));
+  EXPECT_EQ(planner.reserve(job, true, Occasion::Arrival), from_seconds(46));
+  EXPECT_EQ(planner.reserve(job, false, Occasion::Opportunity), from_seconds(80));
+  EXPECT_EQ(planner.reserve(job, true, Occasion::Rescue), from_seconds(0));
   EXPECT_EQ(
       DeadlinePlanner(other, physical.charges, at_seconds(0)).reserve(job, true, Occasion::Arrival),
-      seconds{0});
+      from_seconds(0));
 }
 
 }  // namespace

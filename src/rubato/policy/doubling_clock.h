@@ -14,6 +14,9 @@
 
 namespace rubato {
 
+/// Slot of batches where the user chooses none.
+inline constexpr Duration kBatchSlot = std::chrono::seconds(60);
+
 class DoublingClock {
  public:
   DoublingClock() = default;

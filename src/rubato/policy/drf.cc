@@ -33,7 +33,7 @@ struct Supply {
 using Tenants = std::map<std::string_view, Tenant>;
 
 // All pools that are wide enough; if none is, the one a gang policy would take.
-std::vector<Gang> gangs_of(const JobState& job, const View& view) {
+std::vector<Gang> task_gangs(const JobState& job, const View& view) {
   std::vector<Gang> gangs;
   for (const Pool& pool : view.topology.pools()) {
     if (const auto gang = gang_in(job, pool, view); gang && job.job.requested <= pool.gpus) {
@@ -52,7 +52,7 @@ Tenants tenants_of(const View& view, std::span<Seat> seats) {
   Tenants tenants;
   for (Seat& seat : seats) {
     tenants[seat.job->job.tenant].tasks.push_back(
-        Task{.seat = &seat, .gangs = gangs_of(*seat.job, view)});
+        Task{.seat = &seat, .gangs = task_gangs(*seat.job, view)});
   }
   return tenants;
 }

@@ -11,7 +11,7 @@ namespace {
 
 Result<std::unique_ptr<Policy>> drf() { return make_drf(PolicyOptions{}); }
 
-Scene::Make with(std::string_view options) {
+Scene::Make drf_with(std::string_view options) {
   return [options] { return make_drf(PolicyOptions::parse(options).value()); };
 }
 
@@ -67,7 +67,7 @@ TEST(Drf, WeighsAnUnknownTenantLikeTheLeastEntitled) {
 
 TEST(Drf, SkipsWhatDoesNotFitUnlessStrict) {
   for (const bool strict : {false, true}) {
-    Scene scene(with(strict ? "strict=on" : "strict=off"), {.cluster = "1x4"});
+    Scene scene(drf_with(strict ? "strict=on" : "strict=off"), {.cluster = "1x4"});
     scene.submit({job_of("a", linear_job(1, 0, 3, 100)), job_of("b", linear_job(2, 0, 2, 100)),
                   job_of("b", linear_job(3, 0, 1, 100))});
 
@@ -81,7 +81,7 @@ TEST(Drf, SkipsWhatDoesNotFitUnlessStrict) {
 
 TEST(Drf, TakesGpusBackForANewTenantUnlessItMustNot) {
   for (const bool preempts : {true, false}) {
-    Scene scene(with(preempts ? "preempt=on" : "preempt=off"), {.cluster = "1x4"});
+    Scene scene(drf_with(preempts ? "preempt=on" : "preempt=off"), {.cluster = "1x4"});
     for (std::uint64_t id = 1; id <= 4; ++id) {
       scene.submit(job_of("a", linear_job(id, 0, 1, 100)));
     }
@@ -137,7 +137,7 @@ TEST(Drf, UsesEveryPoolAndMovesNobodyForNothing) {
 TEST(Drf, ContinuesFromASavedStateAndThroughTheLossOfANode) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     ASSERT_TRUE(reloads_exactly(drf, seed)) << "seed " << seed;
-    ASSERT_TRUE(reloads_exactly(with("preempt=off,strict=on"), seed)) << "seed " << seed;
+    ASSERT_TRUE(reloads_exactly(drf_with("preempt=off,strict=on"), seed)) << "seed " << seed;
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr CrewRules kRules = {.together = together_cheapest, .apart = apart_by_host};
 
 /// The worked case of A_online: two sites of two workers and a server, three jobs.
-class Published {
+class AOnlineCase {
  public:
   // Where each job of the batch runs.
   std::map<JobId, Booking> schedule(std::vector<BatchJob> batch, int start, int length) {
@@ -61,7 +61,7 @@ void expect_run(const Booking& booking, int from, int to, std::vector<SiteCount>
 }
 
 TEST(DualBatch, HasTheConstantsOfTheWorkedCase) {
-  const std::vector<BatchJob> jobs = {Published::a(), Published::b(), Published::c()};
+  const std::vector<BatchJob> jobs = {AOnlineCase::a(), AOnlineCase::b(), AOnlineCase::c()};
   const BatchBases bases = bases_of(jobs);
 
   EXPECT_DOUBLE_EQ(bases.workers, 4);
@@ -71,14 +71,14 @@ TEST(DualBatch, HasTheConstantsOfTheWorkedCase) {
 }
 
 TEST(DualBatch, SchedulesTheWorkedCaseInDoublingBatches) {
-  Published world;
+  AOnlineCase world;
   double weighted = 0;
 
   // At 1 only A fits into a window of one slot; the others would take further windows, but wait.
-  const auto first = world.schedule({Published::a()}, 1, 1);
+  const auto first = world.schedule({AOnlineCase::a()}, 1, 1);
   ASSERT_EQ(first.size(), 1U);
   expect_run(first.at(JobId{1}), 1, 2, {{0, 2}});
-  const auto second = world.schedule({Published::b(), Published::c()}, 2, 2);
+  const auto second = world.schedule({AOnlineCase::b(), AOnlineCase::c()}, 2, 2);
   ASSERT_EQ(second.size(), 2U);
   expect_run(second.at(JobId{2}), 2, 4, {{0, 2}});
   expect_run(second.at(JobId{3}), 2, 4, {{1, 2}});
@@ -89,14 +89,16 @@ TEST(DualBatch, SchedulesTheWorkedCaseInDoublingBatches) {
 }
 
 TEST(DualBatch, TakesOnlyWhatFitsIntoTheWindow) {
-  const auto taken = Published{}.schedule({Published::a(), Published::b(), Published::c()}, 1, 1);
+  const auto taken =
+      AOnlineCase{}.schedule({AOnlineCase::a(), AOnlineCase::b(), AOnlineCase::c()}, 1, 1);
 
   EXPECT_EQ(taken.size(), 1U);
   EXPECT_TRUE(taken.contains(JobId{1}));
 }
 
 TEST(DualBatch, SchedulesTheWorkedCaseInOneWindow) {
-  const auto taken = Published{}.schedule({Published::a(), Published::b(), Published::c()}, 0, 4);
+  const auto taken =
+      AOnlineCase{}.schedule({AOnlineCase::a(), AOnlineCase::b(), AOnlineCase::c()}, 0, 4);
 
   ASSERT_EQ(taken.size(), 3U);
   expect_run(taken.at(JobId{1}), 0, 1, {{0, 2}});

@@ -7,26 +7,13 @@
 
 #include <gtest/gtest.h>
 
+#include "rubato/policy/elastic_scene_test.h"
 #include "rubato/policy/policy_scene.h"
 
 namespace rubato {
 namespace {
 
 Result<std::unique_ptr<Policy>> edf_ac() { return make_edf_ac(PolicyOptions{}); }
-
-// Speeds 1, 1.5, 2 on 1, 2, 4 GPUs.
-std::vector<SpeedRow> concave_speeds() {
-  std::vector<SpeedRow> rows;
-  for (const auto& [gpus, speed] : {std::pair(1, 1.0), {2, 1.5}, {4, 2.0}, {8, 1.9}}) {
-    rows.push_back(SpeedRow{.model = "linear", .batch = 1, .gpus = gpus, .speed = speed});
-  }
-  return rows;
-}
-
-Job best_effort(Job job) {
-  job.job_class = JobClass::BestEffort;
-  return job;
-}
 
 TEST(EdfAc, PromisesTheDeadlineOfAJobThatFits) {
   Scene scene(edf_ac, {.cluster = "1x4"});
@@ -174,7 +161,7 @@ TEST(EdfAc, IsNotHeldUpByAJobThatEndsBeforeTheNextRound) {
   EXPECT_EQ(scene.finish(3), 70);
 }
 
-std::vector<Job> random_jobs(std::uint64_t seed) {
+std::vector<Job> random_tight_jobs(std::uint64_t seed) {
   Random random(seed);
   std::vector<Job> jobs;
   for (std::uint64_t id = 1; id <= 12; ++id) {
@@ -205,7 +192,7 @@ TEST(EdfAc, KeepsEveryPromiseUnderEveryAccounting) {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     const SceneOptions world = random_world(seed);
     Scene scene(edf_ac, world);
-    scene.submit(random_jobs(seed));
+    scene.submit(random_tight_jobs(seed));
     Instant last = at_seconds(-1000);
     scene.watch([&] {
       ASSERT_GE(to_seconds(scene.view().now - last), world.slot_seconds) << "seed " << seed;
@@ -231,8 +218,8 @@ TEST(EdfAc, ContinuesFromASavedState) {
     Scene kept(edf_ac, options);
     options.reloads = true;
     Scene reloaded(edf_ac, options);
-    kept.submit(random_jobs(seed));
-    reloaded.submit(random_jobs(seed));
+    kept.submit(random_tight_jobs(seed));
+    reloaded.submit(random_tight_jobs(seed));
 
     kept.run();
     reloaded.run();

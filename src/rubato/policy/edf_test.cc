@@ -6,30 +6,13 @@
 
 #include <gtest/gtest.h>
 
+#include "rubato/policy/elastic_scene_test.h"
 #include "rubato/policy/policy_scene.h"
 
 namespace rubato {
 namespace {
 
 Result<std::unique_ptr<Policy>> edf() { return make_edf(PolicyOptions{}); }
-
-// Speeds 1, 1.5, 2 on 1, 2, 4 GPUs, and slower again on 8.
-std::vector<SpeedRow> concave_speeds(std::string_view gpu_type = "", double factor = 1) {
-  std::vector<SpeedRow> rows;
-  for (const auto& [gpus, speed] : {std::pair(1, 1.0), {2, 1.5}, {4, 2.0}, {8, 1.9}}) {
-    rows.push_back(SpeedRow{.gpu_type = std::string(gpu_type),
-                            .model = "linear",
-                            .batch = 1,
-                            .gpus = gpus,
-                            .speed = speed * factor});
-  }
-  return rows;
-}
-
-Job best_effort(Job job) {
-  job.job_class = JobClass::BestEffort;
-  return job;
-}
 
 TEST(Edf, RunsTheEarliestDeadlineOnAllGpusItCanUse) {
   Scene scene(edf, {.cluster = "1x4"});
@@ -145,7 +128,7 @@ TEST(Edf, GoesOnAfterAFault) {
   EXPECT_EQ(scene.finish(2), 14);
 }
 
-std::vector<Job> random_jobs(std::uint64_t seed) {
+std::vector<Job> random_due_jobs(std::uint64_t seed) {
   Random random(seed);
   std::vector<Job> jobs;
   for (std::uint64_t id = 1; id <= 12; ++id) {
@@ -166,8 +149,8 @@ TEST(Edf, ContinuesFromASavedState) {
     Scene kept(edf, options);
     options.reloads = true;
     Scene reloaded(edf, options);
-    kept.submit(random_jobs(seed));
-    reloaded.submit(random_jobs(seed));
+    kept.submit(random_due_jobs(seed));
+    reloaded.submit(random_due_jobs(seed));
 
     kept.run();
     reloaded.run();
@@ -197,7 +180,7 @@ TEST(Edf, EqualsTheSortedWalkOnRandomJobs) {
     Scene scene(
         edf,
         {.cluster = "1x11", .slot_seconds = seed % 2 == 0 ? 0.0 : 3.0, .speeds = concave_speeds()});
-    scene.submit(random_jobs(seed));
+    scene.submit(random_due_jobs(seed));
     scene.watch([&] { ASSERT_EQ(scene.shares(), shares_by_definition(scene, 11)); });
 
     scene.run();

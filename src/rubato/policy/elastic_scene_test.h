@@ -30,6 +30,20 @@ namespace rubato {
   return rows;
 }
 
+/// Speeds 1, 1.5, 2 of the model `linear` on 1, 2, 4 GPUs, and slower again on 8.
+[[nodiscard]] inline std::vector<SpeedRow> concave_speeds(std::string_view gpu_type = "",
+                                                          double factor = 1) {
+  std::vector<SpeedRow> rows;
+  for (const auto& [gpus, speed] : {std::pair(1, 1.0), {2, 1.5}, {4, 2.0}, {8, 1.9}}) {
+    rows.push_back(SpeedRow{.gpu_type = std::string(gpu_type),
+                            .model = "linear",
+                            .batch = 1,
+                            .gpus = gpus,
+                            .speed = speed * factor});
+  }
+  return rows;
+}
+
 [[nodiscard]] inline std::vector<SpeedRow> joined(std::vector<SpeedRow> rows,
                                                   const std::vector<SpeedRow>& more) {
   rows.insert(rows.end(), more.begin(), more.end());

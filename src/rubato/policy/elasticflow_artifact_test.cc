@@ -14,7 +14,7 @@ namespace rubato {
 namespace {
 
 constexpr int kBatch = 64;
-constexpr Duration kSlot = std::chrono::seconds{10};
+constexpr Duration kArtifactSlot = std::chrono::seconds{10};
 
 // One step per second for each GPU, at the powers of two.
 std::vector<SpeedRow> speeds() {
@@ -57,7 +57,7 @@ class Stage {
       : options_(options),
         topology_(Topology::parse(options.cluster).value()),
         speeds_(speeds(), topology_),
-        costs_(options.accounting, topology_.gpus(), kSlot),
+        costs_(options.accounting, topology_.gpus(), kArtifactSlot),
         policy_(make_elasticflow_artifact(PolicyOptions{}).value()) {
     for (const Pool& pool : topology_.pools()) {
       capacity_.push_back(pool.gpus);
@@ -158,7 +158,7 @@ class Stage {
                                                       .jobs = jobs_,
                                                       .speeds = speeds_,
                                                       .costs = costs_,
-                                                      .slot = kSlot,
+                                                      .slot = kArtifactSlot,
                                                       .random = random_});
     wake_ = decision.wake_at;
     const std::array in_use{used()};
@@ -208,7 +208,7 @@ class Stage {
   std::map<JobId, Verdict> verdicts_;
 };
 
-std::vector<Job> random_jobs(std::uint64_t seed) {
+std::vector<Job> random_artifact_jobs(std::uint64_t seed) {
   Random random(seed);
   std::vector<Job> jobs;
   for (std::uint64_t id = 1; id <= 20; ++id) {
@@ -349,8 +349,8 @@ TEST(ElasticFlowArtifact, FinishesWhatItAdmitsAndSurvivesReloading) {
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
       Stage plain({.accounting = accounting});
       Stage reloaded({.accounting = accounting, .reloads = true});
-      plain.submit(random_jobs(seed));
-      reloaded.submit(random_jobs(seed));
+      plain.submit(random_artifact_jobs(seed));
+      reloaded.submit(random_artifact_jobs(seed));
 
       plain.run();
       reloaded.run();

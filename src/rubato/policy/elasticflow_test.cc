@@ -245,7 +245,7 @@ std::vector<SpeedRow> random_speeds(Random& random) {
   return rows;
 }
 
-std::vector<Job> random_jobs(Random& random) {
+std::vector<Job> random_bursts(Random& random) {
   std::vector<Job> jobs;
   double arrival = 0;
   for (std::uint64_t id = 0; id < 15; ++id) {
@@ -269,7 +269,7 @@ TEST(ElasticFlow, LeavesNoGpuIdleThatAJobCouldUse) {
     Random random(seed);
     Scene scene(elasticflow,
                 {.cluster = "1x8", .slot_seconds = 60, .speeds = random_speeds(random)});
-    scene.submit(random_jobs(random));
+    scene.submit(random_bursts(random));
     scene.watch([&] {
       const View view = scene.view();
       int idle = view.gpus_up();
@@ -297,7 +297,7 @@ TEST(ElasticFlow, GoesOnAfterReloadingAsIfNothingHadHappened) {
                                   .accounting = accounting,
                                   .speeds = random_speeds(random),
                                   .reloads = reloads});
-        scene.submit(random_jobs(random));
+        scene.submit(random_bursts(random));
         scene.run();
         return scene.finishes();
       };

@@ -6,22 +6,14 @@
 #include <gtest/gtest.h>
 
 #include "rubato/policy/policy_scene.h"
+#include "rubato/policy/random_gangs_test.h"
 
 namespace rubato {
 namespace {
 
 Result<std::unique_ptr<Policy>> fifo() { return make_fifo(PolicyOptions{}); }
 
-std::vector<Job> random_jobs(std::uint64_t seed, int gpus_max) {
-  Random random(seed);
-  std::vector<Job> jobs;
-  for (std::uint64_t id = 1; id <= 12; ++id) {
-    jobs.push_back(linear_job(id, static_cast<double>(random.integer(0, 20)),
-                              static_cast<int>(random.integer(1, gpus_max)),
-                              static_cast<double>(random.integer(1, 9))));
-  }
-  return jobs;
-}
+constexpr GangLimits kFifoLimits{.jobs = 12, .arrival = 20, .gpus = 4, .seconds = 9};
 
 TEST(Fifo, StartsJobsInTheOrderOfTheirArrival) {
   Scene scene(fifo, {.cluster = "1x2"});
@@ -151,8 +143,8 @@ TEST(Fifo, ContinuesFromASavedState) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Scene kept(fifo, {.slot_seconds = 2});
     Scene reloaded(fifo, {.slot_seconds = 2, .reloads = true});
-    kept.submit(random_jobs(seed, 4));
-    reloaded.submit(random_jobs(seed, 4));
+    kept.submit(random_gangs(seed, kFifoLimits));
+    reloaded.submit(random_gangs(seed, kFifoLimits));
 
     kept.run();
     reloaded.run();
@@ -169,7 +161,7 @@ TEST(Fifo, RefusesAStateThatIsNotItsOwn) {
 }
 
 // Starts in order of arrival, each as soon as its GPUs are free and its forerunner has started.
-std::map<JobId, Instant> finishes_by_hand(std::vector<Job> jobs, int gpus) {
+std::map<JobId, Instant> finishes_in_order(std::vector<Job> jobs, int gpus) {
   std::ranges::sort(jobs, {}, [](const Job& job) { return std::pair(job.arrival, job.id); });
   std::map<JobId, Instant> finishes;
   std::vector<Instant> gpu_free(static_cast<std::size_t>(gpus), Instant{});
@@ -186,13 +178,13 @@ std::map<JobId, Instant> finishes_by_hand(std::vector<Job> jobs, int gpus) {
 
 TEST(Fifo, EqualsTheClosedFormOnRandomJobs) {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
-    const std::vector<Job> jobs = random_jobs(seed, 4);
+    const std::vector<Job> jobs = random_gangs(seed, kFifoLimits);
     Scene scene(fifo);
     scene.submit(jobs);
 
     scene.run();
 
-    ASSERT_EQ(scene.finishes(), finishes_by_hand(jobs, 4)) << "seed " << seed;
+    ASSERT_EQ(scene.finishes(), finishes_in_order(jobs, 4)) << "seed " << seed;
   }
 }
 

@@ -6,7 +6,7 @@ namespace rubato {
 namespace {
 
 // Doubles are added in another order here than while the job runs.
-constexpr Duration kRounding{1000};
+constexpr Duration kFinishRounding{1000};
 
 // One walk along the ledger.
 class ForwardWalk {
@@ -31,12 +31,12 @@ class ForwardWalk {
     workers_ = chosen;
     is_first_ = is_first_ && chosen == 0;
     const Instant finish = progress_.finish(request_.job.job.work);
-    is_done_ = chosen > 0 && later(finish, kRounding) <= end;
+    is_done_ = chosen > 0 && later(finish, kFinishRounding) <= end;
     if (chosen > 0) {
-      append(begin, is_done_ ? end_of_segment(later(finish, kRounding), end) : end);
+      append(begin, is_done_ ? end_of_segment(later(finish, kFinishRounding), end) : end);
     }
     if (is_done_) {
-      result_.finish = later(finish, kRounding);
+      result_.finish = later(finish, kFinishRounding);
     }
     return !is_done_;
   }

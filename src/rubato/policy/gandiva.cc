@@ -16,7 +16,7 @@
 namespace rubato {
 namespace {
 
-constexpr double kWeightMin = 1e-3;
+constexpr double kUseWeightMin = 1e-3;
 
 int workers_of(const std::vector<NodeShare>& nodes) {
   int workers = 0;
@@ -80,7 +80,7 @@ void Gandiva::count_time(const View& view) {
   counted_ = view.now;
   for (auto& [id, entry] : jobs_.all()) {
     if (!entry.runs_on.empty()) {
-      const double weight = std::max(kWeightMin, view.jobs.at(id).job.weight);
+      const double weight = std::max(kUseWeightMin, view.jobs.at(id).job.weight);
       entry.had += Duration{static_cast<std::int64_t>(static_cast<double>(span.count()) / weight)};
     }
   }

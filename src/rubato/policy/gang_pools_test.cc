@@ -6,6 +6,7 @@
 
 #include "rubato/policy/gang.h"
 #include "rubato/policy/policy_scene.h"
+#include "rubato/policy/random_gangs_test.h"
 #include "rubato/policy/registry.h"
 
 namespace rubato {
@@ -19,16 +20,7 @@ struct GangCase {
 
 void PrintTo(const GangCase& which, std::ostream* out) { *out << which.name; }
 
-std::vector<Job> random_jobs(std::uint64_t seed) {
-  Random random(seed);
-  std::vector<Job> jobs;
-  for (std::uint64_t id = 1; id <= 16; ++id) {
-    jobs.push_back(linear_job(id, static_cast<double>(random.integer(0, 40)),
-                              static_cast<int>(random.integer(1, 6)),
-                              static_cast<double>(random.integer(1, 20))));
-  }
-  return jobs;
-}
+constexpr GangLimits kPoolsLimits{.jobs = 16, .arrival = 40, .gpus = 6, .seconds = 20};
 
 // Twice as fast on type b.
 std::vector<SpeedRow> faster_on_b() {
@@ -94,7 +86,7 @@ TEST_P(GangPools, NobodyWaitsWhoWouldFit) {
   int waits = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Scene scene(policy(), {.cluster = "1x4:a+2x4:b+1x2:a@far", .speeds = faster_on_b()});
-    scene.submit(random_jobs(seed));
+    scene.submit(random_gangs(seed, kPoolsLimits));
     scene.watch([&] {
       const View view = scene.view();
       std::vector<int> free(view.capacity.begin(), view.capacity.end());
@@ -132,7 +124,7 @@ TEST_P(GangPools, ContinuesFromASavedStateThroughFaults) {
                              .accounting = Accounting::Physical,
                              .speeds = faster_on_b(),
                              .reloads = reloads});
-      scene.submit(random_jobs(seed));
+      scene.submit(random_gangs(seed, kPoolsLimits));
       scene.run_until(15);
       scene.set_node(NodeId{seed % 3}, false);
       scene.run_until(40);

@@ -9,11 +9,11 @@
 namespace rubato {
 namespace {
 
-Scene::Make gavel(std::string options) {
+Scene::Make gavel_ftf(std::string options) {
   return [options] { return make_gavel_ftf(PolicyOptions::parse(options).value()); };
 }
 
-std::vector<SpeedRow> two_types() {
+std::vector<SpeedRow> half_speed_on_slow() {
   std::vector<SpeedRow> rows = linear_speeds("fast");
   for (SpeedRow row : linear_speeds("slow")) {
     row.speed /= 2;
@@ -24,7 +24,7 @@ std::vector<SpeedRow> two_types() {
 
 // Two jobs of the same length share one GPU; each would take 200 s on half of it.
 TEST(GavelFtf, EqualJobsFinishTogetherAndFairly) {
-  Scene scene(gavel("round=5"), {.cluster = "1x1"});
+  Scene scene(gavel_ftf("round=5"), {.cluster = "1x1"});
   scene.submit({linear_job(1, 0, 1, 100), linear_job(2, 0, 1, 100)});
 
   scene.run();
@@ -34,7 +34,7 @@ TEST(GavelFtf, EqualJobsFinishTogetherAndFairly) {
 }
 
 TEST(GavelFtf, ShortJobsAreNotHeldUpByLongOnes) {
-  Scene scene(gavel("round=5"), {.cluster = "1x1"});
+  Scene scene(gavel_ftf("round=5"), {.cluster = "1x1"});
   scene.submit({linear_job(1, 0, 1, 1000), linear_job(2, 0, 1, 50)});
 
   scene.run();
@@ -45,10 +45,10 @@ TEST(GavelFtf, ShortJobsAreNotHeldUpByLongOnes) {
 TEST(GavelFtf, GoesOnExactlyAfterAReload) {
   std::vector<std::map<JobId, Instant>> finishes;
   for (const bool reloads : {false, true}) {
-    Scene scene(gavel("round=10,jobs_max=5"), {.cluster = "2x2:fast+1x4:slow",
-                                               .accounting = Accounting::Physical,
-                                               .speeds = two_types(),
-                                               .reloads = reloads});
+    Scene scene(gavel_ftf("round=10,jobs_max=5"), {.cluster = "2x2:fast+1x4:slow",
+                                                   .accounting = Accounting::Physical,
+                                                   .speeds = half_speed_on_slow(),
+                                                   .reloads = reloads});
     Random random(11);
     for (std::uint64_t id = 1; id <= 25; ++id) {
       scene.submit(
@@ -73,8 +73,8 @@ TEST(GavelFtf, GoesOnExactlyAfterAReload) {
 }
 
 TEST(GavelFtf, MoreJobsThanTheProgramHoldsAllFinish) {
-  Scene scene(gavel("round=10,jobs_max=2"),
-              {.cluster = "1x2:fast+1x2:slow", .speeds = two_types()});
+  Scene scene(gavel_ftf("round=10,jobs_max=2"),
+              {.cluster = "1x2:fast+1x2:slow", .speeds = half_speed_on_slow()});
   for (std::uint64_t id = 1; id <= 12; ++id) {
     scene.submit(linear_job(id, 0, 1, 30));
   }

@@ -7,7 +7,7 @@
 namespace rubato {
 namespace {
 
-Result<std::unique_ptr<Policy>> gavel() {
+Result<std::unique_ptr<Policy>> gavel_las() {
   return make_gavel_las(PolicyOptions::parse("round=10").value());
 }
 
@@ -36,7 +36,7 @@ Job paper_job(std::uint64_t id, double work) {
 
 // Each job's mean speed over an equal share comes to 51/47 of it in the long run, with rounds.
 TEST(GavelLas, RoundsApproachTheOptimumOfThePaper) {
-  Scene scene(gavel, {.cluster = "1x1:V100+1x1:P100+1x1:K80", .speeds = paper_speeds()});
+  Scene scene(gavel_las, {.cluster = "1x1:V100+1x1:P100+1x1:K80", .speeds = paper_speeds()});
   scene.submit({paper_job(1, 1e9), paper_job(2, 1e9), paper_job(3, 1e9)});
 
   scene.run_until(20'000);
@@ -49,7 +49,7 @@ TEST(GavelLas, RoundsApproachTheOptimumOfThePaper) {
 }
 
 TEST(GavelLas, GivesJobsEqualGpuTime) {
-  Scene scene(gavel, {.cluster = "1x4"});
+  Scene scene(gavel_las, {.cluster = "1x4"});
   scene.submit({linear_job(1, 0, 4, 1e6), linear_job(2, 0, 2, 1e6), linear_job(3, 0, 2, 1e6)});
 
   scene.run_until(10'000);
@@ -62,7 +62,7 @@ TEST(GavelLas, GivesJobsEqualGpuTime) {
 }
 
 TEST(GavelLas, AWeightOfTwoBuysTwiceTheTime) {
-  Scene scene(gavel, {.cluster = "1x1"});
+  Scene scene(gavel_las, {.cluster = "1x1"});
   Job heavy = linear_job(1, 0, 1, 1e6);
   heavy.weight = 2;
   scene.submit({heavy, linear_job(2, 0, 1, 1e6)});
@@ -73,7 +73,7 @@ TEST(GavelLas, AWeightOfTwoBuysTwiceTheTime) {
 }
 
 TEST(GavelLas, StartsAtOnceWhenTheClusterIsIdleAndElseAtTheNextRound) {
-  Scene scene(gavel, {.cluster = "1x2"});
+  Scene scene(gavel_las, {.cluster = "1x2"});
   scene.submit({linear_job(1, 3, 1, 14), linear_job(2, 5, 1, 5)});
 
   scene.run();
@@ -83,7 +83,7 @@ TEST(GavelLas, StartsAtOnceWhenTheClusterIsIdleAndElseAtTheNextRound) {
 }
 
 TEST(GavelLas, LeavesNoGpuIdleThatAJobCouldUse) {
-  Scene scene(gavel, {.cluster = "1x4"});
+  Scene scene(gavel_las, {.cluster = "1x4"});
   scene.submit({linear_job(1, 0, 4, 100), linear_job(2, 0, 1, 100), linear_job(3, 0, 3, 100)});
   scene.watch([&] {
     const int used = scene.share(1) + scene.share(2) + scene.share(3);
@@ -98,10 +98,10 @@ TEST(GavelLas, LeavesNoGpuIdleThatAJobCouldUse) {
 TEST(GavelLas, GoesOnExactlyAfterAReload) {
   std::vector<std::map<JobId, Instant>> finishes;
   for (const bool reloads : {false, true}) {
-    Scene scene(gavel, {.cluster = "2x2:V100+1x4:P100",
-                        .accounting = Accounting::Physical,
-                        .speeds = paper_speeds(),
-                        .reloads = reloads});
+    Scene scene(gavel_las, {.cluster = "2x2:V100+1x4:P100",
+                            .accounting = Accounting::Physical,
+                            .speeds = paper_speeds(),
+                            .reloads = reloads});
     Random random(9);
     for (std::uint64_t id = 1; id <= 20; ++id) {
       Job job = paper_job(id % 3 + 1, 200);
@@ -122,7 +122,7 @@ TEST(GavelLas, GoesOnExactlyAfterAReload) {
 }
 
 TEST(GavelLas, WaitsForMachinesThatAreDown) {
-  Scene scene(gavel, {.cluster = "1x4"});
+  Scene scene(gavel_las, {.cluster = "1x4"});
   scene.submit(linear_job(1, 0, 4, 20));
   scene.run_until(5);
 
@@ -135,7 +135,7 @@ TEST(GavelLas, WaitsForMachinesThatAreDown) {
 }
 
 TEST(GavelLas, RefusesAJobThatCanRunNowhere) {
-  Scene scene(gavel, {.speeds = paper_speeds()});
+  Scene scene(gavel_las, {.speeds = paper_speeds()});
   Job job = paper_job(1, 10);
   job.model = "unheard of";
   job.gpu_type = "H100";

@@ -9,7 +9,7 @@ namespace rubato {
 namespace {
 
 // Max-min shares out every pool by itself, so where its jobs run shows the choice.
-Result<std::unique_ptr<Policy>> max_min() { return make_max_min(PolicyOptions{}); }
+Result<std::unique_ptr<Policy>> sharing_each_pool() { return make_max_min(PolicyOptions{}); }
 
 std::vector<SpeedRow> fast_and_slow() {
   std::vector<SpeedRow> rows = falling_speeds("flat", 1.0, 8, "slow");
@@ -21,7 +21,7 @@ std::vector<SpeedRow> fast_and_slow() {
 }
 
 TEST(HomePool, IsTheFastestAsLongAsThereIsRoom) {
-  Scene scene(max_min, {.cluster = "1x4:slow+1x4:fast", .speeds = fast_and_slow()});
+  Scene scene(sharing_each_pool, {.cluster = "1x4:slow+1x4:fast", .speeds = fast_and_slow()});
   scene.submit(
       {model_job(1, 0, "flat", 900), model_job(2, 0, "flat", 900), model_job(3, 0, "flat", 900)});
 
@@ -34,7 +34,7 @@ TEST(HomePool, IsTheFastestAsLongAsThereIsRoom) {
 }
 
 TEST(HomePool, StaysTheSameWhileAJobRuns) {
-  Scene scene(max_min, {.cluster = "1x4:slow+1x4:fast", .speeds = fast_and_slow()});
+  Scene scene(sharing_each_pool, {.cluster = "1x4:slow+1x4:fast", .speeds = fast_and_slow()});
   scene.submit(
       {model_job(1, 0, "flat", 20), model_job(2, 0, "flat", 20), model_job(3, 0, "flat", 900)});
 
@@ -45,7 +45,7 @@ TEST(HomePool, StaysTheSameWhileAJobRuns) {
 }
 
 TEST(HomePool, LeavesRoomToThoseWhoRun) {
-  Scene scene(max_min,
+  Scene scene(sharing_each_pool,
               {.cluster = "1x4:x+1x4:y", .speeds = joined(mixed_speeds("x"), mixed_speeds("y"))});
   scene.submit({model_job(1, 0, "flat", 900), model_job(2, 1, "flat", 900)});
 
@@ -56,7 +56,8 @@ TEST(HomePool, LeavesRoomToThoseWhoRun) {
 }
 
 TEST(HomePool, AvoidsAPoolThatIsDownAndOneThatDoesNotKnowTheJob) {
-  Scene scene(max_min, {.cluster = "1x4:slow+1x4:fast+1x8:other", .speeds = fast_and_slow()});
+  Scene scene(sharing_each_pool,
+              {.cluster = "1x4:slow+1x4:fast+1x8:other", .speeds = fast_and_slow()});
   scene.set_node(NodeId{1}, false);
   scene.submit(model_job(1, 0, "flat", 900));
 
@@ -67,7 +68,7 @@ TEST(HomePool, AvoidsAPoolThatIsDownAndOneThatDoesNotKnowTheJob) {
 }
 
 TEST(HomePool, WaitsIfAllPoolsThatKnowTheJobAreDown) {
-  Scene scene(max_min, {.cluster = "1x4:other+1x4:slow", .speeds = fast_and_slow()});
+  Scene scene(sharing_each_pool, {.cluster = "1x4:other+1x4:slow", .speeds = fast_and_slow()});
   scene.set_node(NodeId{1}, false);
   scene.submit(model_job(1, 0, "flat", 40));
 

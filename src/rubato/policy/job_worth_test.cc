@@ -24,11 +24,6 @@ class Seen {
   Scene scene_{[] { return make_fifo(PolicyOptions{}); }, {.cluster = "2x4"}};
 };
 
-Job best_effort(Job job) {
-  job.job_class = JobClass::BestEffort;
-  return job;
-}
-
 TEST(JobNeeds, AreThoseOfTheBestCounts) {
   const JobNeeds needs = Seen(linear_job(1, 0, 2, 3600)).needs();
 

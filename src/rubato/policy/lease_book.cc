@@ -16,7 +16,7 @@ constexpr std::int64_t kHorizonMax = 2'016;
 // A new plan must be worth so much more than the old.
 constexpr double kBetterMin = 1e-3;
 
-using Entry = LeaseBook::Entry;
+using LeaseEntry = LeaseBook::Entry;
 
 /// Which deadlines of a job the planner may aim for.
 enum class Ends { All, LastAlone };
@@ -31,7 +31,7 @@ int width(const Gang& gang, const View& view) {
 }
 
 // The entry's leases from `base` on, counted from there.
-Leases future(const Entry& entry, std::int64_t base) {
+Leases future(const LeaseEntry& entry, std::int64_t base) {
   Leases leases;
   for (const std::int64_t lease : entry.leases) {
     if (lease >= base) {
@@ -42,7 +42,7 @@ Leases future(const Entry& entry, std::int64_t base) {
 }
 
 // Replaces the leases from `base` on.
-void set_future(Entry& entry, const Leases& leases, std::int64_t base) {
+void set_future(LeaseEntry& entry, const Leases& leases, std::int64_t base) {
   std::erase_if(entry.leases, [&](std::int64_t lease) { return lease >= base; });
   for (const int lease : leases) {
     entry.leases.push_back(base + lease);
@@ -50,7 +50,7 @@ void set_future(Entry& entry, const Leases& leases, std::int64_t base) {
 }
 
 // The job as the planner sees it.
-LeaseJob lease_job(const JobState& job, const Entry& entry, int need, Ends ends,
+LeaseJob lease_job(const JobState& job, const LeaseEntry& entry, int need, Ends ends,
                    const LeaseMoment& moment) {
   const std::int64_t base = moment.base;
   const LeaseGrid& grid = moment.grid;
@@ -73,8 +73,8 @@ LeaseJob lease_job(const JobState& job, const Entry& entry, int need, Ends ends,
 }
 
 // Far enough for all these entries.
-std::size_t horizon_of(const std::vector<std::pair<const JobId, Entry>*>& members, Instant latest,
-                       std::int64_t base, const LeaseGrid& grid) {
+std::size_t horizon_of(const std::vector<std::pair<const JobId, LeaseEntry>*>& members,
+                       Instant latest, std::int64_t base, const LeaseGrid& grid) {
   int horizon = relative(grid.at(latest), base);
   for (const auto* member : members) {
     horizon = std::max(horizon, relative(grid.at(member->second.deadline), base));
@@ -83,7 +83,7 @@ std::size_t horizon_of(const std::vector<std::pair<const JobId, Entry>*>& member
 }
 
 // What the entries leave of the pool, lease by lease.
-std::vector<int> free_beside(const std::vector<std::pair<const JobId, Entry>*>& members,
+std::vector<int> free_beside(const std::vector<std::pair<const JobId, LeaseEntry>*>& members,
                              std::size_t horizon, int gpus, std::int64_t base, const View& view) {
   std::vector<int> free(horizon, gpus);
   for (const auto* member : members) {

@@ -8,10 +8,6 @@
 namespace rubato {
 namespace {
 
-Duration executed(const JobState& job, Instant now) {
-  return job.usage.executed + (job.share > 0 ? now - job.usage.since : Duration{});
-}
-
 std::int64_t leases_up(Duration span, Duration lease) {
   return span <= Duration{} ? 0 : (span - Duration{1}) / lease + 1;
 }
@@ -40,7 +36,7 @@ int leases_needed(const JobState& job, const Gang& gang, bool holds_present,
   const Duration pause = start_pause(job, gang.workers, view);
   const bool runs = job.share == gang.workers && job.pool() == gang.pool;
   Duration left = run_time_left(job, gang, view);
-  Duration ran = executed(job, view.now);
+  Duration ran = job.usage.executed_at(view.now, job.share);
   if (runs) {
     left += std::max(Duration{}, job.progress.paused_until - view.now);
   }

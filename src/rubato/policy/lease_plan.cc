@@ -83,8 +83,8 @@ struct Cells {
 };
 
 // One variable per job and lease, one per job and option.
-Cells add_job(LinearProgram& program, const LeaseJob& job, std::vector<std::vector<Term>>& use,
-              int capacity, NextLease next) {
+Cells add_lease_job(LinearProgram& program, const LeaseJob& job,
+                    std::vector<std::vector<Term>>& use, int capacity, NextLease next) {
   Cells cells{.first = program.variables().size(),
               .count = std::max(0, last_end(job, use.size()) - job.first)};
   std::vector<Term> sum;
@@ -211,7 +211,7 @@ std::optional<std::vector<Leases>> best_leases(std::span<const LeaseJob> jobs,
   std::vector<Cells> cells;
   for (const LeaseJob& job : jobs) {
     RUBATO_CHECK(!job.options.empty());
-    cells.push_back(add_job(program, job, use, capacity, next));
+    cells.push_back(add_lease_job(program, job, use, capacity, next));
   }
   for (std::size_t lease = 0; lease < use.size(); ++lease) {
     program.add_row(use[lease], Relation::AtMost, free[lease]);

@@ -64,7 +64,7 @@ double best_by_enumeration(const std::vector<LeaseJob>& jobs, NextLease next, in
   return most;
 }
 
-std::vector<LeaseJob> random_jobs(Random& random, int horizon) {
+std::vector<LeaseJob> random_lease_jobs(Random& random, int horizon) {
   std::vector<LeaseJob> jobs;
   for (int i = 0; i < random.integer(1, 4); ++i) {
     LeaseJob job{.gpus = 1 << random.integer(0, 3),
@@ -144,7 +144,7 @@ TEST(LeasePlan, MatchesEnumeration) {
   Random random(5);
   int attained = 0;
   for (int trial = 0; trial < 150; ++trial) {
-    const std::vector<LeaseJob> jobs = random_jobs(random, 4);
+    const std::vector<LeaseJob> jobs = random_lease_jobs(random, 4);
     const NextLease next = trial % 2 == 0 ? NextLease::Spare : NextLease::Use;
 
     const double found = best(jobs, next);

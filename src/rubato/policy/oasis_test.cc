@@ -13,7 +13,7 @@ Scene::Make oasis(const PlanningOptions& options = {}) {
   return [options] { return Result<std::unique_ptr<Policy>>(make_oasis(options)); };
 }
 
-Job worth(double amount, double decay, Job job) {
+Job worth_without_deadline(double amount, double decay, Job job) {
   job.job_class = JobClass::BestEffort;
   job.value = {.kind = ValueKind::LinearAfterDeadline, .amount = amount, .decay = decay};
   return job;
@@ -21,7 +21,8 @@ Job worth(double amount, double decay, Job job) {
 
 TEST(Oasis, FinishesEarlyWhatLosesValueAndSparesGpusForTheRest) {
   Scene scene(oasis());
-  scene.submit({worth(100, 0.9, linear_job(1, 0, 1, 40)), worth(100, 0, linear_job(2, 1, 1, 40))});
+  scene.submit({worth_without_deadline(100, 0.9, linear_job(1, 0, 1, 40)),
+                worth_without_deadline(100, 0, linear_job(2, 1, 1, 40))});
 
   scene.run();
 
@@ -31,8 +32,8 @@ TEST(Oasis, FinishesEarlyWhatLosesValueAndSparesGpusForTheRest) {
 
 TEST(Oasis, ChargesNothingBeforeItKnowsPricesAndLessThanTheValueAfter) {
   Scene scene(oasis());
-  scene.submit(
-      {worth(10, 0.01, linear_job(1, 0, 1, 40)), worth(10, 0.01, linear_job(2, 1, 1, 40))});
+  scene.submit({worth_without_deadline(10, 0.01, linear_job(1, 0, 1, 40)),
+                worth_without_deadline(10, 0.01, linear_job(2, 1, 1, 40))});
 
   scene.run();
 
@@ -45,10 +46,10 @@ TEST(Oasis, RefusesWhatIsWorthLessThanTheGpusItWouldTake) {
   Scene scene(oasis());
   std::vector<Job> jobs;
   for (std::uint64_t id = 1; id <= 8; ++id) {
-    jobs.push_back(worth(100, 0.1, linear_job(id, 0, 1, 400)));
+    jobs.push_back(worth_without_deadline(100, 0.1, linear_job(id, 0, 1, 400)));
   }
-  jobs.push_back(worth(1, 0.01, linear_job(9, 1, 1, 400)));
-  jobs.push_back(worth(1000, 1, linear_job(10, 2, 1, 40)));
+  jobs.push_back(worth_without_deadline(1, 0.01, linear_job(9, 1, 1, 400)));
+  jobs.push_back(worth_without_deadline(1000, 1, linear_job(10, 2, 1, 40)));
   scene.submit(jobs);
 
   scene.run();
@@ -79,7 +80,7 @@ TEST(Oasis, PlansTheEarliestFinishWhileEverythingIsFree) {
   Scene scene(oasis({.slot = from_seconds(1), .horizon = 10}), {.speeds = rows});
   Job job = linear_job(1, 0, 1, 3);
   job.workers.listed = {1, 2, 3, 4};
-  scene.submit(worth(10, 4, job));
+  scene.submit(worth_without_deadline(10, 4, job));
 
   scene.run_until(0.5);
 
@@ -90,7 +91,7 @@ TEST(Oasis, PlansTheEarliestFinishWhileEverythingIsFree) {
 
 TEST(Oasis, LetsSlotsGrowForAJobThatIsLongerThanTheHorizon) {
   Scene scene(oasis({.slot = from_seconds(1), .horizon = 10}));
-  scene.submit(worth(10, 0, linear_job(1, 0, 1, 40'000)));
+  scene.submit(worth_without_deadline(10, 0, linear_job(1, 0, 1, 40'000)));
 
   scene.run();
 

@@ -11,7 +11,7 @@
 namespace rubato {
 namespace {
 
-Scene scene(SceneOptions options) {
+Scene optimus_scene(SceneOptions options) {
   return Scene([] { return make_optimus(PolicyOptions{}); }, std::move(options));
 }
 
@@ -27,7 +27,7 @@ std::vector<SpeedRow> with_a_dent() {
 }
 
 TEST(Optimus, GivesTheLongerJobMore) {
-  Scene world = scene({.cluster = "1x4"});
+  Scene world = optimus_scene({.cluster = "1x4"});
   world.submit(linear_job(1, 0, 1, 100));
   world.submit(linear_job(2, 0, 1, 900));
 
@@ -39,7 +39,7 @@ TEST(Optimus, GivesTheLongerJobMore) {
 }
 
 TEST(Optimus, GivesOneGpuEachInOrderOfArrivalFirst) {
-  Scene world = scene({.cluster = "1x2"});
+  Scene world = optimus_scene({.cluster = "1x2"});
   world.submit(linear_job(1, 0, 1, 100));
   world.submit(linear_job(2, 0, 1, 100));
   world.submit(linear_job(3, 0, 1, 900));
@@ -52,7 +52,7 @@ TEST(Optimus, GivesOneGpuEachInOrderOfArrivalFirst) {
 }
 
 TEST(Optimus, StopsAtTheFirstGpuThatDoesNotHelp) {
-  Scene world = scene({.cluster = "1x4", .speeds = with_a_dent()});
+  Scene world = optimus_scene({.cluster = "1x4", .speeds = with_a_dent()});
   world.submit(linear_job(1, 0, 1, 100));
 
   world.run_until(0);
@@ -63,17 +63,17 @@ TEST(Optimus, StopsAtTheFirstGpuThatDoesNotHelp) {
 TEST(Optimus, FinishesEverythingAndKeepsItsStateInWhatItSaves) {
   const auto finishes = [](bool reloads) {
     Random random(7);
-    Scene world = scene({.cluster = "2x4:A+1x4:B",
-                         .slot_seconds = 30,
-                         .accounting = Accounting::Physical,
-                         .speeds =
-                             [] {
-                               auto rows = linear_speeds("A");
-                               const auto more = linear_speeds("B");
-                               rows.insert(rows.end(), more.begin(), more.end());
-                               return rows;
-                             }(),
-                         .reloads = reloads});
+    Scene world = optimus_scene({.cluster = "2x4:A+1x4:B",
+                                 .slot_seconds = 30,
+                                 .accounting = Accounting::Physical,
+                                 .speeds =
+                                     [] {
+                                       auto rows = linear_speeds("A");
+                                       const auto more = linear_speeds("B");
+                                       rows.insert(rows.end(), more.begin(), more.end());
+                                       return rows;
+                                     }(),
+                                 .reloads = reloads});
     for (std::uint64_t id = 1; id <= 30; ++id) {
       world.submit(linear_job(id, random.uniform(0, 500), 1, random.uniform(10, 900)));
     }
@@ -101,7 +101,7 @@ TEST(Optimus, LeavesTheLeastTimeOfAllSharesOnRandomJobs) {
         .model = "linear", .batch = 1, .gpus = static_cast<int>(gpus), .speed = speeds[gpus]});
   }
   for (int trial = 0; trial < 2'000; ++trial) {
-    Scene world = scene({.cluster = "1x6", .speeds = rows});
+    Scene world = optimus_scene({.cluster = "1x6", .speeds = rows});
     const std::vector<double> works = {random.uniform(1, 900), random.uniform(1, 900),
                                        random.uniform(1, 900)};
     for (std::size_t i = 0; i < works.size(); ++i) {
@@ -141,7 +141,7 @@ TEST(Optimus, EqualJobsTakeTurnsWithTheLastGpu) {
                       .gpus = gpus,
                       .speed = std::vector{1.0, 1.8, 2.4}[static_cast<std::size_t>(gpus - 1)]});
   }
-  Scene world = scene({.cluster = "1x3", .slot_seconds = 60, .speeds = speeds});
+  Scene world = optimus_scene({.cluster = "1x3", .slot_seconds = 60, .speeds = speeds});
   world.submit({linear_job(1, 0, 1, 10'000), linear_job(2, 0, 1, 10'000)});
 
   for (int round = 0; round < 10; ++round) {

@@ -8,17 +8,6 @@
 #include "rubato/base/spelling.h"
 
 namespace rubato {
-namespace {
-
-// The text up to the first separator; `text` is left with what follows it.
-std::string_view take_until(std::string_view& text, char separator) {
-  const std::size_t end = std::min(text.find(separator), text.size());
-  const std::string_view part = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return part;
-}
-
-}  // namespace
 
 Result<PolicyOptions> PolicyOptions::parse(std::string_view text) {
   PolicyOptions options;

@@ -5,17 +5,17 @@
 
 namespace rubato {
 
-Bid bid_of(double work, const ScalingPoint& now, const ScalingPoint& next) {
+GrowthBid bid_of(double work, const ScalingPoint& now, const ScalingPoint& next) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   const double added = next.workers - now.workers;
   const bool has_gpus = now.workers > 0 && now.speed > 0;
-  return Bid{.length = has_gpus ? work / now.speed : kInfinite,
-             .length_after = work / next.speed,
-             .gain_if_short = has_gpus ? (next.speed / now.speed - 1) / added : kInfinite,
-             .gain_if_long = has_gpus ? (1 - now.speed / next.speed) / added : 1 / added};
+  return GrowthBid{.length = has_gpus ? work / now.speed : kInfinite,
+                   .length_after = work / next.speed,
+                   .gain_if_short = has_gpus ? (next.speed / now.speed - 1) / added : kInfinite,
+                   .gain_if_long = has_gpus ? (1 - now.speed / next.speed) / added : 1 / added};
 }
 
-bool beats_by_length(const Bid& challenger, const Bid& leader) {
+bool beats_by_length(const GrowthBid& challenger, const GrowthBid& leader) {
   if (std::isinf(challenger.length) && std::isinf(leader.length)) {
     return challenger.length_after < leader.length_after;
   }
@@ -25,7 +25,7 @@ bool beats_by_length(const Bid& challenger, const Bid& leader) {
   return leader.gain_if_short <= challenger.gain_if_long;
 }
 
-Winner winner_at_any_length(const Bid& challenger, const Bid& leader) {
+Winner winner_at_any_length(const GrowthBid& challenger, const GrowthBid& leader) {
   if (challenger.gain_if_long >= leader.gain_if_short) {
     return Winner::Challenger;
   }

@@ -16,7 +16,7 @@
 namespace rubato {
 
 /// What a job would make of its next GPUs.
-struct Bid {
+struct GrowthBid {
   double length = 0;         // Time left at the present share; infinite without GPUs.
   double length_after = 0;   // Time left with the next GPUs.
   double gain_if_short = 0;  // (p' - p) / p per GPU added; infinite without GPUs.
@@ -24,14 +24,14 @@ struct Bid {
 };
 
 /// `work` steps are left; `now` is {0, 0} for a job without GPUs, `next` has more workers.
-[[nodiscard]] Bid bid_of(double work, const ScalingPoint& now, const ScalingPoint& next);
+[[nodiscard]] GrowthBid bid_of(double work, const ScalingPoint& now, const ScalingPoint& next);
 
 /// Known lengths: true if `challenger` goes before `leader`, which stands earlier in the order and
 /// counts as the shorter one when they are equally long.
-[[nodiscard]] bool beats_by_length(const Bid& challenger, const Bid& leader);
+[[nodiscard]] bool beats_by_length(const GrowthBid& challenger, const GrowthBid& leader);
 
 /// Unknown lengths: who gets the GPUs whichever job is shorter; Open if that depends on it.
 enum class Winner { Challenger, Leader, Open };
-[[nodiscard]] Winner winner_at_any_length(const Bid& challenger, const Bid& leader);
+[[nodiscard]] Winner winner_at_any_length(const GrowthBid& challenger, const GrowthBid& leader);
 
 }  // namespace rubato

@@ -10,11 +10,11 @@ namespace rubato {
 namespace {
 
 // A job of this length at one GPU whose second GPU adds `gain` of its speed.
-Bid with_second_gpu(double length, double gain) {
+GrowthBid with_second_gpu(double length, double gain) {
   return bid_of(length, {.workers = 1, .speed = 1}, {.workers = 2, .speed = 1 + gain});
 }
 
-Bid without_gpus(double length_on_one) {
+GrowthBid without_gpus(double length_on_one) {
   return bid_of(length_on_one, {}, {.workers = 1, .speed = 1});
 }
 
@@ -50,9 +50,9 @@ TEST(PairRule, GivesNobodyASecondGpuBeforeAllHaveOne) {
 }
 
 TEST(PairRule, IsNotTransitive) {
-  const Bid x = with_second_gpu(1, 0.4);
-  const Bid y = with_second_gpu(2, 0.6);
-  const Bid z = with_second_gpu(3, 0.8);
+  const GrowthBid x = with_second_gpu(1, 0.4);
+  const GrowthBid y = with_second_gpu(2, 0.6);
+  const GrowthBid z = with_second_gpu(3, 0.8);
 
   EXPECT_TRUE(beats_by_length(x, y) && !beats_by_length(y, x));
   EXPECT_TRUE(beats_by_length(y, z) && !beats_by_length(z, y));
@@ -60,7 +60,7 @@ TEST(PairRule, IsNotTransitive) {
 }
 
 TEST(PairRule, CountsGainPerGpuOfABlock) {
-  const Bid block = bid_of(10, {.workers = 4, .speed = 2}, {.workers = 8, .speed = 3});
+  const GrowthBid block = bid_of(10, {.workers = 4, .speed = 2}, {.workers = 8, .speed = 3});
 
   EXPECT_DOUBLE_EQ(block.gain_if_short, 0.125);
   EXPECT_DOUBLE_EQ(block.gain_if_long, 1.0 / 12);
@@ -68,9 +68,9 @@ TEST(PairRule, CountsGainPerGpuOfABlock) {
 }
 
 TEST(PairRule, DiffersFromTheCopyThatTakesLengthsAtTheOtherJobsShare) {
-  const Bid two_gpus = bid_of(10, {.workers = 2, .speed = 2}, {.workers = 3, .speed = 3});
-  const Bid one_gpu = with_second_gpu(6, 0.5);  // 6 s as it is, but 4 s on two GPUs.
-  Bid wrong = one_gpu;
+  const GrowthBid two_gpus = bid_of(10, {.workers = 2, .speed = 2}, {.workers = 3, .speed = 3});
+  const GrowthBid one_gpu = with_second_gpu(6, 0.5);  // 6 s as it is, but 4 s on two GPUs.
+  GrowthBid wrong = one_gpu;
   wrong.length = 4;
 
   EXPECT_FALSE(beats_by_length(one_gpu, two_gpus));  // 6 s against 5 s: it is the longer one.
@@ -78,11 +78,11 @@ TEST(PairRule, DiffersFromTheCopyThatTakesLengthsAtTheOtherJobsShare) {
 }
 
 TEST(PairRule, DiffersFromTheCopyWithNewSpeedsInBothDenominators) {
-  const auto wrong = [](const Bid& challenger, const Bid& leader) {
+  const auto wrong = [](const GrowthBid& challenger, const GrowthBid& leader) {
     return challenger.gain_if_long > leader.gain_if_long;
   };
-  const Bid shorter = with_second_gpu(1, 0.5);
-  const Bid longer = with_second_gpu(2, 0.6);
+  const GrowthBid shorter = with_second_gpu(1, 0.5);
+  const GrowthBid longer = with_second_gpu(2, 0.6);
 
   EXPECT_TRUE(wrong(longer, shorter));             // 0.375 > 0.333
   EXPECT_FALSE(beats_by_length(longer, shorter));  // 0.5 > 0.375
@@ -104,8 +104,8 @@ TEST(PairRule, MinimisesTheSummedCompletionTimeOfTwoJobsOnRandomPairs) {
       continue;
     }
 
-    const Bid a = with_second_gpu(work_a, gain_a);
-    const Bid b = with_second_gpu(work_b, gain_b);
+    const GrowthBid a = with_second_gpu(work_a, gain_a);
+    const GrowthBid b = with_second_gpu(work_b, gain_b);
     ASSERT_EQ(beats_by_length(a, b), if_a < if_b) << i;
     ASSERT_EQ(beats_by_length(b, a), if_b < if_a) << i;
   }

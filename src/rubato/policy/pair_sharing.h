@@ -34,7 +34,7 @@ struct Sharer {
 struct PairContender {
   std::size_t sharer = 0;
   int gpus = 0;  // Of its next block; kNoBlock if it can take no more.
-  Bid bid{};
+  GrowthBid bid{};
 
   static constexpr int kNoBlock = std::numeric_limits<int>::max();
 };

@@ -14,7 +14,7 @@ namespace {
 constexpr double kWorthless = 1e-12;
 
 // Room for the rounding of logarithms, so that a fraction of one keeps everything.
-constexpr double kRounding = 1e-9;
+constexpr double kLogRounding = 1e-9;
 
 double log_value(const Offer& offer) { return std::log(std::max(offer.value, kWorthless)); }
 
@@ -55,7 +55,7 @@ Offer choice(const Table& before, const Bid& bid, std::size_t gpus) {
       break;
     }
     const double sum = before[gpus - static_cast<std::size_t>(offer.gpus)] + log_value(offer);
-    if (sum > most + kRounding) {
+    if (sum > most + kLogRounding) {
       most = sum;
       best = offer;
     }
@@ -110,7 +110,7 @@ std::vector<Award> partial_allocation(std::span<const Bid> bids, int gpus) {
   }
   for (std::size_t i = 0; i < bids.size(); ++i) {
     awards[i].kept = std::min(1.0, std::exp(total - logs[i] - without[i]));
-    const double most = std::floor(awards[i].kept * awards[i].best + kRounding);
+    const double most = std::floor(awards[i].kept * awards[i].best + kLogRounding);
     for (const Offer& offer : bids[i]) {
       awards[i].gpus = offer.gpus <= most ? offer.gpus : awards[i].gpus;
     }

@@ -4,13 +4,12 @@
 
 #include "rubato/policy/fifo.h"
 #include "rubato/policy/policy_scene.h"
+#include "rubato/policy/timeline_test.h"
 
 namespace rubato {
 namespace {
 
 constexpr PoolId kPool{0};
-
-TimeWindow seconds(double from, double to) { return {at_seconds(from), at_seconds(to)}; }
 
 BookedPlan on_nodes(double from, double to, std::vector<NodeShare> nodes) {
   int workers = 0;
@@ -18,11 +17,11 @@ BookedPlan on_nodes(double from, double to, std::vector<NodeShare> nodes) {
     workers += each.workers;
   }
   return {.pool = kPool,
-          .segments = {{.window = seconds(from, to), .workers = workers, .nodes = nodes}}};
+          .segments = {{.window = between(from, to), .workers = workers, .nodes = nodes}}};
 }
 
 BookedPlan in_pool(double from, double to, int workers) {
-  return {.pool = kPool, .segments = {{.window = seconds(from, to), .workers = workers}}};
+  return {.pool = kPool, .segments = {{.window = between(from, to), .workers = workers}}};
 }
 
 /// Two nodes of four GPUs and jobs 1 to 3; job 1 runs.
@@ -44,15 +43,15 @@ TEST(PlanBook, ReservesWhatAPlanNeedsAndGivesItBack) {
   book.open(world.view());
 
   book.set(JobId{1}, on_nodes(0, 10, {{NodeId{0}, 1}, {NodeId{1}, 3}}), at_seconds(0));
-  EXPECT_EQ(book.calendar(kPool).free(1, 0, seconds(5, 6)), 1);
+  EXPECT_EQ(book.calendar(kPool).free(1, 0, between(5, 6)), 1);
   book.set(JobId{1}, on_nodes(20, 30, {{NodeId{1}, 4}}), at_seconds(0));
-  EXPECT_EQ(book.calendar(kPool).free(1, 0, seconds(5, 6)), 4);
-  EXPECT_EQ(book.calendar(kPool).free(1, 0, seconds(20, 21)), 0);
+  EXPECT_EQ(book.calendar(kPool).free(1, 0, between(5, 6)), 4);
+  EXPECT_EQ(book.calendar(kPool).free(1, 0, between(20, 21)), 0);
   EXPECT_EQ(book.next_edge(at_seconds(0)), at_seconds(20));
   EXPECT_EQ(book.next_edge(at_seconds(20)), at_seconds(30));
   book.drop(JobId{1}, at_seconds(25));
 
-  EXPECT_EQ(book.calendar(kPool).free(1, 0, seconds(25, 30)), 4);
+  EXPECT_EQ(book.calendar(kPool).free(1, 0, between(25, 30)), 4);
   EXPECT_EQ(book.next_edge(at_seconds(0)), kNever);
   EXPECT_EQ(book.take_changed(), (std::set<JobId>{JobId{1}}));
   EXPECT_TRUE(book.take_changed().empty());
@@ -69,7 +68,7 @@ TEST(PlanBook, ExtendsAPlanOnlyWhereThereIsRoom) {
   EXPECT_TRUE(book.extend(JobId{1}, at_seconds(12), at_seconds(10)));
 
   EXPECT_EQ(book.find(JobId{1})->finish(), at_seconds(12));
-  EXPECT_EQ(book.calendar(kPool).free(0, 0, seconds(10, 12)), 3);
+  EXPECT_EQ(book.calendar(kPool).free(0, 0, between(10, 12)), 3);
 }
 
 TEST(PlanBook, HandsBackOnlyPlansThatALostNodeLeavesUncovered) {
@@ -84,9 +83,9 @@ TEST(PlanBook, HandsBackOnlyPlansThatALostNodeLeavesUncovered) {
 
   EXPECT_EQ(hit, (std::vector<JobId>{JobId{2}, JobId{3}}));
   EXPECT_NE(book.find(JobId{1}), nullptr);
-  EXPECT_EQ(book.calendar(kPool).free(1, 0, seconds(100, 101)), 0);
+  EXPECT_EQ(book.calendar(kPool).free(1, 0, between(100, 101)), 0);
   EXPECT_TRUE(book.change_node({.node = NodeId{1}, .up = true}, world.view()).empty());
-  EXPECT_EQ(book.calendar(kPool).free(1, 0, seconds(100, 101)), 4);
+  EXPECT_EQ(book.calendar(kPool).free(1, 0, between(100, 101)), 4);
 }
 
 TEST(PlanBook, TakesPlansOfThoseWithoutWorkersFirstThenTheNewest) {
@@ -119,8 +118,8 @@ TEST(PlanBook, ComesBackFromTextAsItWas) {
   std::string again;
   loaded.save(again);
   EXPECT_EQ(again, text);
-  EXPECT_EQ(loaded.calendar(kPool).free(0, 0, seconds(4, 5)), 2);
-  EXPECT_EQ(loaded.calendar(kPool).free(1, 0, seconds(4, 5)), 0);
+  EXPECT_EQ(loaded.calendar(kPool).free(0, 0, between(4, 5)), 2);
+  EXPECT_EQ(loaded.calendar(kPool).free(1, 0, between(4, 5)), 0);
   EXPECT_FALSE(loaded.restore(SavedLine{.word = "plan", .numbers = {1}}));
   EXPECT_FALSE(PlanBook(SiteKind::Nodes).restore(SavedLine{.word = "on", .numbers = {1, 1}}));
 }

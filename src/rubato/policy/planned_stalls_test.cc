@@ -7,18 +7,16 @@
 namespace rubato {
 namespace {
 
-using std::chrono::seconds;
-
 TEST(PlannedStalls, SumsWhatLiesStrictlyInside) {
   PlannedStalls stalls;
-  stalls.add(at_seconds(1), seconds{2});
-  stalls.add(at_seconds(5), seconds{3});
-  stalls.add(at_seconds(9), seconds{4});
+  stalls.add(at_seconds(1), from_seconds(2));
+  stalls.add(at_seconds(5), from_seconds(3));
+  stalls.add(at_seconds(9), from_seconds(4));
 
-  EXPECT_EQ(stalls.within(at_seconds(0), at_seconds(10)), seconds{9});
-  EXPECT_EQ(stalls.within(at_seconds(1), at_seconds(9)), seconds{3});
-  EXPECT_EQ(stalls.within(at_seconds(5), at_seconds(6)), seconds{0});
-  EXPECT_EQ(stalls.within(at_seconds(0), kNever), seconds{9});
+  EXPECT_EQ(stalls.within(at_seconds(0), at_seconds(10)), from_seconds(9));
+  EXPECT_EQ(stalls.within(at_seconds(1), at_seconds(9)), from_seconds(3));
+  EXPECT_EQ(stalls.within(at_seconds(5), at_seconds(6)), from_seconds(0));
+  EXPECT_EQ(stalls.within(at_seconds(0), kNever), from_seconds(9));
 }
 
 TEST(PlannedStalls, IsZeroWhenEmpty) {

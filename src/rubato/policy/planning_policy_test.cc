@@ -34,13 +34,8 @@ INSTANTIATE_TEST_SUITE_P(Policies, Planning,
                                          Named{"astraea", make_astraea}),
                          [](const auto& given) { return given.param.name; });
 
-Job best_effort(Job job) {
-  job.job_class = JobClass::BestEffort;
-  return job;
-}
-
 // Jobs of all kinds, with values or without, faster than the cluster can run them.
-std::vector<Job> random_jobs(Random& random, int count) {
+std::vector<Job> random_valued_jobs(Random& random, int count) {
   std::vector<Job> jobs;
   double arrival = 0;
   for (int id = 1; id <= count; ++id) {
@@ -74,7 +69,7 @@ TEST_P(Planning, FinishesWhomItAdmitsAndNeverPlansMoreThanThereIs) {
                          .slot_seconds = seed % 3 == 0 ? 0.0 : 10.0,
                          .accounting = kAccountings[seed % 3],
                          .reloads = true});
-    const std::vector<Job> jobs = random_jobs(random, 16);
+    const std::vector<Job> jobs = random_valued_jobs(random, 16);
     scene.submit(jobs);
     scene.watch([&] {
       std::vector<Plan> plans;

@@ -28,6 +28,9 @@ namespace rubato {
 /// The same with a deadline, in seconds.
 [[nodiscard]] Job due_at(double deadline, Job job);
 
+/// The same without a promise.
+[[nodiscard]] Job best_effort(Job job);
+
 struct SceneOptions {
   std::string_view cluster = "1x4";
   double slot_seconds = 0;

@@ -43,6 +43,11 @@ Job due_at(double deadline, Job job) {
   return job;
 }
 
+Job best_effort(Job job) {
+  job.job_class = JobClass::BestEffort;
+  return job;
+}
+
 Scene::Scene(Make make, SceneOptions options)
     : make_(std::move(make)),
       reloads_(options.reloads),
@@ -294,10 +299,10 @@ JobState& Scene::widest_in(PoolId pool) {
 
 namespace {
 
-Result<std::unique_ptr<Policy>> fifo() { return make_fifo(PolicyOptions{}); }
+Result<std::unique_ptr<Policy>> any_policy() { return make_fifo(PolicyOptions{}); }
 
 TEST(Scene, TrainsAJobAtTheSpeedOfTheBook) {
-  Scene scene(fifo);
+  Scene scene(any_policy);
   scene.submit(linear_job(1, 3, 2, 10));
 
   scene.run_until(5);
@@ -307,7 +312,7 @@ TEST(Scene, TrainsAJobAtTheSpeedOfTheBook) {
 }
 
 TEST(Scene, ChargesThePauseOfAStart) {
-  Scene scene(fifo, {.accounting = Accounting::Artifact});
+  Scene scene(any_policy, {.accounting = Accounting::Artifact});
   scene.submit(linear_job(1, 0, 4, 10));
 
   scene.run();

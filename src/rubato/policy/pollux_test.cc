@@ -12,7 +12,7 @@
 namespace rubato {
 namespace {
 
-Scene scene(SceneOptions options, std::string_view chosen = "") {
+Scene pollux_scene(SceneOptions options, std::string_view chosen = "") {
   return Scene([chosen] { return make_pollux(PolicyOptions::parse(chosen).value()); },
                std::move(options));
 }
@@ -40,7 +40,7 @@ std::vector<SpeedRow> kinds() {
 }
 
 TEST(Pollux, SharesEquallyAmongEquals) {
-  Scene world = scene({.cluster = "2x4"});
+  Scene world = pollux_scene({.cluster = "2x4"});
   for (std::uint64_t id = 1; id <= 4; ++id) {
     world.submit(linear_job(id, 0, 1, 1'000));
   }
@@ -53,7 +53,7 @@ TEST(Pollux, SharesEquallyAmongEquals) {
 }
 
 TEST(Pollux, TakesNoMoreThanItMay) {
-  Scene world = scene({.cluster = "2x4"}, "max=2");
+  Scene world = pollux_scene({.cluster = "2x4"}, "max=2");
   world.submit(linear_job(1, 0, 1, 1'000));
 
   world.run_until(0);
@@ -99,7 +99,7 @@ TEST(Pollux, FindsTheBestFitnessThereIs) {
   const Topology topology = Topology::parse("2x4").value();
   for (int round = 0; round < 2'000; ++round) {
     std::vector<int> job_kinds;
-    Scene world = scene({.cluster = "2x4", .speeds = kinds()});
+    Scene world = pollux_scene({.cluster = "2x4", .speeds = kinds()});
     const auto count = static_cast<std::uint64_t>(random.integer(1, 4));
     for (std::uint64_t id = 1; id <= count; ++id) {
       job_kinds.push_back(static_cast<int>(random.integer(0, 3)));
@@ -123,7 +123,8 @@ TEST(Pollux, FindsTheBestFitnessThereIs) {
 }
 
 TEST(Pollux, DoesNotRestartAJobForNothing) {
-  Scene world = scene({.cluster = "2x4", .slot_seconds = 60, .accounting = Accounting::Physical});
+  Scene world =
+      pollux_scene({.cluster = "2x4", .slot_seconds = 60, .accounting = Accounting::Physical});
   world.submit(linear_job(1, 0, 1, 10'000));
   world.submit(linear_job(2, 0, 1, 10'000));
 
@@ -136,11 +137,11 @@ TEST(Pollux, DoesNotRestartAJobForNothing) {
 TEST(Pollux, FinishesEverythingAndKeepsItsStateInWhatItSaves) {
   const auto finishes = [](bool reloads) {
     Random random(7);
-    Scene world = scene({.cluster = "3x4",
-                         .slot_seconds = 30,
-                         .accounting = Accounting::Physical,
-                         .speeds = kinds(),
-                         .reloads = reloads});
+    Scene world = pollux_scene({.cluster = "3x4",
+                                .slot_seconds = 30,
+                                .accounting = Accounting::Physical,
+                                .speeds = kinds(),
+                                .reloads = reloads});
     for (std::uint64_t id = 1; id <= 30; ++id) {
       Job job = saturating(id, static_cast<int>(id % 4));
       job.arrival = at_seconds(random.uniform(0, 900));

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
+#include "rubato/policy/rank_test.h"
 
 namespace rubato {
 namespace {
@@ -23,8 +24,6 @@ struct Outcomes {
 
   friend bool operator==(const Outcomes&, const Outcomes&) = default;
 };
-
-Rank rank(std::int64_t value, std::uint64_t id) { return Rank{value, Instant{}, JobId{id}}; }
 
 Gang gang(std::uint64_t pool, int workers) { return {.pool = PoolId{pool}, .workers = workers}; }
 

@@ -10,7 +10,7 @@
 namespace rubato {
 namespace {
 
-Result<std::unique_ptr<Policy>> make() { return make_preemptive_edge(PolicyOptions{}); }
+Result<std::unique_ptr<Policy>> preemptive_edge() { return make_preemptive_edge(PolicyOptions{}); }
 
 std::vector<SpeedRow> rows(std::string_view type, std::string_view model, double per_gpu) {
   std::vector<SpeedRow> rows = linear_speeds(type);
@@ -39,9 +39,9 @@ Job job_of(std::uint64_t id, double arrival, int epochs, int chunks) {
 }
 
 TEST(PreemptiveEdge, RunsTheExampleOfTheSpecification) {
-  Scene scene(make, {.cluster = "1x2:edge@edge/1+1x8:cloud@cloud/10",
-                     .speeds = edge_and_cloud(),
-                     .reloads = true});
+  Scene scene(preemptive_edge, {.cluster = "1x2:edge@edge/1+1x8:cloud@cloud/10",
+                                .speeds = edge_and_cloud(),
+                                .reloads = true});
   Job c = job_of(3, 4, 60, 2);
   c.model = "large";
   scene.submit({job_of(1, 1, 6, 2), job_of(2, 3, 2, 2), c});
@@ -64,7 +64,7 @@ TEST(PreemptiveEdge, RunsTheExampleOfTheSpecification) {
 }
 
 TEST(PreemptiveEdge, WaitsForDataBeforeItTakesGpus) {
-  Scene scene(make, {.cluster = "1x2@edge/20"});
+  Scene scene(preemptive_edge, {.cluster = "1x2@edge/20"});
   scene.submit({job_of(1, 0, 10, 2), job_of(2, 0, 30, 2)});
 
   scene.run_until(19);
@@ -76,7 +76,7 @@ TEST(PreemptiveEdge, WaitsForDataBeforeItTakesGpus) {
 }
 
 TEST(PreemptiveEdge, RunsAPartOfAJobBesideADenserOne) {
-  Scene scene(make, {.cluster = "1x4", .reloads = true});
+  Scene scene(preemptive_edge, {.cluster = "1x4", .reloads = true});
   scene.submit({linear_job(1, 0, 4, 100), linear_job(2, 10, 1, 10)});
 
   scene.run_until(15);
@@ -91,7 +91,7 @@ TEST(PreemptiveEdge, RunsAPartOfAJobBesideADenserOne) {
 
 TEST(PreemptiveEdge, LetsOthersUseWorkersThatAJobCannotUseAlone) {
   // The first accepts only four workers; while the second has one of them a third has the rest.
-  Scene scene(make, {.cluster = "1x4"});
+  Scene scene(preemptive_edge, {.cluster = "1x4"});
   Job rigid = linear_job(1, 0, 4, 100);
   rigid.workers.listed = {4};
   scene.submit({rigid, linear_job(2, 0, 1, 10), linear_job(3, 0, 3, 200)});
@@ -104,7 +104,7 @@ TEST(PreemptiveEdge, LetsOthersUseWorkersThatAJobCannotUseAlone) {
 }
 
 TEST(PreemptiveEdge, SurvivesTheLossOfNodesAndSurprisingSpeeds) {
-  Scene scene(make, {.cluster = "2x2", .reloads = true});
+  Scene scene(preemptive_edge, {.cluster = "2x2", .reloads = true});
   scene.submit({linear_job(1, 0, 4, 100), linear_job(2, 0, 2, 100), linear_job(3, 5, 1, 50)});
   scene.run_until(10);
   scene.set_node(NodeId{0}, false);
@@ -122,7 +122,7 @@ TEST(PreemptiveEdge, SurvivesTheLossOfNodesAndSurprisingSpeeds) {
 }
 
 TEST(PreemptiveEdge, RefusesWhatCanRunNowhere) {
-  Scene scene(make);
+  Scene scene(preemptive_edge);
   Job unknown = linear_job(1, 0, 1, 1);
   unknown.gpu_type = "none such";
   scene.submit(unknown);
@@ -137,7 +137,7 @@ TEST(PreemptiveEdge, OnOneWorkerRunsTheShortestJobsFirst) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Random random(seed);
     std::vector<double> lengths;
-    Scene scene(make, {.cluster = "1x1", .reloads = seed % 4 == 0});
+    Scene scene(preemptive_edge, {.cluster = "1x1", .reloads = seed % 4 == 0});
     for (std::uint64_t id = 1; id <= 8; ++id) {
       lengths.push_back(static_cast<double>(random.integer(1, 50)));
       scene.submit(linear_job(id, 0, 1, lengths.back()));
@@ -163,10 +163,11 @@ TEST(PreemptiveEdge, OnOneWorkerRunsTheShortestJobsFirst) {
 TEST(PreemptiveEdge, FinishesEverything) {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     Random random(seed);
-    Scene scene(make, {.cluster = "2x4@edge/2+1x8@cloud/30",
-                       .slot_seconds = seed % 2 == 0 ? 0.0 : 5.0,
-                       .accounting = seed % 3 == 0 ? Accounting::Physical : Accounting::None,
-                       .reloads = seed % 5 == 0});
+    Scene scene(preemptive_edge,
+                {.cluster = "2x4@edge/2+1x8@cloud/30",
+                 .slot_seconds = seed % 2 == 0 ? 0.0 : 5.0,
+                 .accounting = seed % 3 == 0 ? Accounting::Physical : Accounting::None,
+                 .reloads = seed % 5 == 0});
     for (std::uint64_t id = 1; id <= 15; ++id) {
       Job job = linear_job(id, random.uniform(0, 100), static_cast<int>(random.integer(1, 8)),
                            random.uniform(1, 100));

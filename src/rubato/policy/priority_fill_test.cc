@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
+#include "rubato/policy/rank_test.h"
 
 namespace rubato {
 namespace {
@@ -14,8 +15,6 @@ struct Entry {
   int workers = 0;
   bool runs = false;
 };
-
-Rank rank(std::int64_t value, std::uint64_t id) { return Rank{value, Instant{}, JobId{id}}; }
 
 // The definition: walk all in rank order, whoever fits runs.
 PriorityFill::Changes plain_walk(std::vector<Entry> entries, int capacity, std::int64_t lead) {

@@ -12,7 +12,7 @@ namespace {
 // Of a job that never ran in a pool it should run in.
 constexpr double kNeverServed = 1e9;
 
-struct Entry {
+struct RoundEntry {
   double priority = 0;
   double speed = 0;
   const JobState* job = nullptr;
@@ -38,15 +38,15 @@ std::vector<RoundContender> contenders_of(const View& view) {
 }
 
 // Highest priority first; each job once, as long as GPUs last.
-std::vector<Target> take_in_order(std::vector<Entry> entries, const View& view) {
-  std::ranges::sort(entries, {}, [](const Entry& entry) {
+std::vector<Target> take_by_priority(std::vector<RoundEntry> entries, const View& view) {
+  std::ranges::sort(entries, {}, [](const RoundEntry& entry) {
     return std::tuple(-entry.priority, entry.job->job.arrival, entry.job->id(), -entry.speed,
                       entry.gang.pool);
   });
   std::vector<int> free(view.capacity.begin(), view.capacity.end());
   std::set<JobId> taken;
   std::vector<Target> targets;
-  for (const Entry& entry : entries) {
+  for (const RoundEntry& entry : entries) {
     int& left = free[entry.gang.pool.value];
     if (entry.gang.workers <= left && taken.insert(entry.job->id()).second) {
       left -= entry.gang.workers;
@@ -102,18 +102,18 @@ std::vector<Target> PriorityRounds::hold_round(const View& view) {
   remember(view);
   const std::vector<RoundContender> contenders = contenders_of(view);
   const std::vector<std::vector<double>> wanted = fractions(contenders, view);
-  std::vector<Entry> entries;
+  std::vector<RoundEntry> entries;
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     for (std::size_t gang = 0; gang < contenders[i].gangs.size(); ++gang) {
       const Gang& where = contenders[i].gangs[gang];
-      entries.push_back(Entry{
+      entries.push_back(RoundEntry{
           .priority = priority(contenders[i].job->id(), where.pool, wanted[i][where.pool.value]),
           .speed = contenders[i].speed(gang, view),
           .job = contenders[i].job,
           .gang = where});
     }
   }
-  return take_in_order(std::move(entries), view);
+  return take_by_priority(std::move(entries), view);
 }
 
 std::string PriorityRounds::save() const {

@@ -7,7 +7,7 @@ namespace rubato {
 namespace {
 
 // Doubles add up a little off; a plan keeps this much in hand so that it never promises too much.
-constexpr Duration kRounding{20};
+constexpr Duration kFillRounding{20};
 
 // A late plan is raised this much before it must be: room for the pauses of later changes of mind.
 constexpr Duration kLateMargin = std::chrono::seconds{20};
@@ -79,7 +79,7 @@ class Filler {
       : request_(request),
         level_(level),
         left_(request.work +
-              to_seconds(request.reserve + kRounding) * level.speed * request.speed_factor),
+              to_seconds(request.reserve + kFillRounding) * level.speed * request.speed_factor),
         before_(request.share) {}
 
   // One stretch of the ledger with `free` GPUs (capped at the level); false once the work is done.

@@ -7,6 +7,7 @@
 
 #include "rubato/base/random.h"
 #include "rubato/core/progress.h"
+#include "rubato/policy/timeline_test.h"
 
 namespace rubato {
 namespace {
@@ -28,15 +29,6 @@ Job job_of(std::string_view model) {
 }
 
 ResizeCost physical() { return {Accounting::Physical, 8, std::chrono::seconds{60}}; }
-
-// `segments` as (from, to, workers) in seconds.
-Plan plan_of(std::vector<std::tuple<double, double, int>> segments) {
-  Plan plan;
-  for (const auto& [from, to, workers] : segments) {
-    plan.segments.push_back({.from = at_seconds(from), .to = at_seconds(to), .workers = workers});
-  }
-  return plan;
-}
 
 TEST(ProgressiveFilling, TakesTheLowestLevelThatSufficesAndEndsWhenTheWorkIsDone) {
   const ScalingCurve curve = linear_up_to(4);
@@ -222,16 +214,16 @@ TEST(ProgressiveFilling, CountsTheReserveAtTheFastestSpeedOfThePlan) {
 // --- Properties ------------------------------------------------------------------------------
 
 /// A random job before a random ledger.
-struct Case {
+struct FillCase {
   ScalingCurve curve{};
   Ledger ledger{8};
   Job job{};
   FillRequest request{};
 };
 
-Case draw_case(std::uint64_t seed) {
+FillCase draw_case(std::uint64_t seed) {
   Random random(seed);
-  Case drawn;
+  FillCase drawn;
   std::vector<ScalingPoint> points;
   double speed = 0;
   for (int workers = 1; workers <= 8; workers *= 2) {
@@ -260,7 +252,7 @@ Case draw_case(std::uint64_t seed) {
 }
 
 // When the work is done if the job follows its plan, by the dead reckoning of the engine.
-Instant replay(const Case& drawn, const FillRequest& request, const Plan& plan) {
+Instant replay(const FillCase& drawn, const FillRequest& request, const Plan& plan) {
   const auto speed = [&](int workers) { return drawn.curve.speed(workers) * request.speed_factor; };
   Progress progress{.speed = speed(request.share),
                     .since = request.start,
@@ -293,7 +285,7 @@ TEST(ProgressiveFilling, EveryPlanFitsTheLedgerAndDoesTheWorkInTime) {
   const ResizeCost costs = physical();
   int found = 0;
   for (std::uint64_t seed = 0; seed < 5000; ++seed) {
-    const Case drawn = draw_case(seed);
+    const FillCase drawn = draw_case(seed);
     FillRequest request = drawn.request;
     request.curve = &drawn.curve;
     request.job = &drawn.job;
@@ -316,7 +308,7 @@ TEST(ProgressiveFilling, EveryPlanFitsTheLedgerAndDoesTheWorkInTime) {
 }
 
 // Work that can be done with at most `level` workers at any moment, resizing being free.
-double most_work(const Case& drawn, int level) {
+double most_work(const FillCase& drawn, int level) {
   const FillRequest& request = drawn.request;
   double work = 0;
   drawn.ledger.for_each_run(std::max(request.start, request.ready), request.deadline, level,
@@ -331,7 +323,7 @@ double most_work(const Case& drawn, int level) {
 TEST(ProgressiveFilling, TakesTheLowestPossibleLevelAndGivesUpOnlyIfNoneWillDo) {
   int refused = 0;
   for (std::uint64_t seed = 0; seed < 5000; ++seed) {
-    const Case drawn = draw_case(seed);
+    const FillCase drawn = draw_case(seed);
     FillRequest request = drawn.request;
     request.curve = &drawn.curve;
     const auto plan = fill(request, drawn.ledger);

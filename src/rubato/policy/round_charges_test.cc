@@ -7,10 +7,8 @@
 namespace rubato {
 namespace {
 
-using std::chrono::seconds;
-
 // Rounds restart everything once in `slot` of them.
-ResizeCost artifact(int slot) { return {Accounting::Artifact, 128, seconds{slot}}; }
+ResizeCost restarting_every(int slot) { return {Accounting::Artifact, 128, from_seconds(slot)}; }
 
 RoundCharges after_rounds(long rounds) {
   RoundCharges charges;
@@ -21,7 +19,7 @@ RoundCharges after_rounds(long rounds) {
 }
 
 TEST(RoundCharges, AreNothingWhereARoundStopsNobody) {
-  const ResizeCost costs(Accounting::Physical, 128, seconds{60});
+  const ResizeCost costs(Accounting::Physical, 128, from_seconds(60));
   const RoundCharges charges = after_rounds(60);
 
   EXPECT_EQ(charges.ordinary(costs), Duration{});
@@ -30,20 +28,20 @@ TEST(RoundCharges, AreNothingWhereARoundStopsNobody) {
 }
 
 TEST(RoundCharges, AreHigherForARestartAndForTheRoundAfterIt) {
-  const ResizeCost costs = artifact(3);
+  const ResizeCost costs = restarting_every(3);
 
-  EXPECT_EQ(after_rounds(0).coming(costs), seconds{2});  // The first round restarts nothing.
-  EXPECT_EQ(after_rounds(1).coming(costs), seconds{2});
-  EXPECT_EQ(after_rounds(2).coming(costs), seconds{2});
-  EXPECT_GE(after_rounds(3).coming(costs), seconds{2 + 27 + 14});
-  EXPECT_GE(after_rounds(4).coming(costs), seconds{2 + 14});
-  EXPECT_EQ(after_rounds(5).coming(costs), seconds{2});
+  EXPECT_EQ(after_rounds(0).coming(costs), from_seconds(2));  // The first round restarts nothing.
+  EXPECT_EQ(after_rounds(1).coming(costs), from_seconds(2));
+  EXPECT_EQ(after_rounds(2).coming(costs), from_seconds(2));
+  EXPECT_GE(after_rounds(3).coming(costs), from_seconds(2 + 27 + 14));
+  EXPECT_GE(after_rounds(4).coming(costs), from_seconds(2 + 14));
+  EXPECT_EQ(after_rounds(5).coming(costs), from_seconds(2));
 }
 
 TEST(RoundCharges, CoverWhatTheEngineWouldChargeForAnyRunOfRounds) {
   // An unchanged job of 64 workers pays for a new group after each restart and at it.
   for (const int between : {1, 2, 3, 7, 60}) {
-    const ResizeCost costs = artifact(between);
+    const ResizeCost costs = restarting_every(between);
     for (long held = 0; held < 130; ++held) {
       const RoundCharges charges = after_rounds(held);
       Duration paid{};
@@ -65,9 +63,9 @@ TEST(RoundCharges, ExpectRoundsAtThePaceSoFar) {
   const RoundCharges few = after_rounds(2);
   const RoundCharges many = after_rounds(10);
 
-  EXPECT_EQ(few.expected(at_seconds(200), seconds{6000}, seconds{60}), 10);
-  EXPECT_EQ(many.expected(at_seconds(1000), seconds{6000}, seconds{60}), 60);
-  EXPECT_EQ(many.expected(at_seconds(1000), seconds{6000}, seconds{240}), 25);
+  EXPECT_EQ(few.expected(at_seconds(200), from_seconds(6000), from_seconds(60)), 10);
+  EXPECT_EQ(many.expected(at_seconds(1000), from_seconds(6000), from_seconds(60)), 60);
+  EXPECT_EQ(many.expected(at_seconds(1000), from_seconds(6000), from_seconds(240)), 25);
 }
 
 TEST(RoundCharges, GoOnFromARestoredCount) {

@@ -1,23 +1,10 @@
 #include "rubato/policy/saved_state.h"
 
-#include <algorithm>
-
 #include <fmt/core.h>
 
 #include "rubato/base/parse.h"
 
 namespace rubato {
-namespace {
-
-// The text up to the separator; `text` is left with what follows it.
-std::string_view take_until(std::string_view& text, char separator) {
-  const std::size_t end = std::min(text.find(separator), text.size());
-  const std::string_view part = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return part;
-}
-
-}  // namespace
 
 void append_line(std::string& state, std::string_view word,
                  std::initializer_list<std::int64_t> numbers) {

@@ -6,18 +6,17 @@
 
 #include "rubato/base/random.h"
 #include "rubato/policy/plan_times.h"
+#include "rubato/policy/timeline_test.h"
 
 namespace rubato {
 namespace {
 
-constexpr Duration kSlot = std::chrono::seconds(1);
-
 TimeWindow slot_at(int t) { return {at_seconds(t), at_seconds(t + 1)}; }
 
 /// The worked cases of OASiS: slots 1 to 3, prices from 1 to 16, one resource on each side.
-class Published {
+class OasisCase {
  public:
-  Published(SiteCapacities workers, SiteCapacities servers)
+  OasisCase(SiteCapacities workers, SiteCapacities servers)
       : workers_(std::move(workers)), servers_(std::move(servers)) {}
 
   struct Job {
@@ -36,8 +35,8 @@ class Published {
     const ElasticSearch search{
         .workers = {&workers_, {low_to_high(1, 16)}},
         .servers = {&servers_, {low_to_high(1, 16)}},
-        .edges = slot_edges(at_seconds(job.arrival), kSlot, 4 - job.arrival, Duration{}, false),
-        .price_slot = kSlot};
+        .edges = slot_edges(at_seconds(job.arrival), kSecond, 4 - job.arrival, Duration{}, false),
+        .price_slot = kSecond};
     return best_elastic(search, demand, [&](Instant finish) {
       const auto slot = static_cast<int>(to_seconds(finish)) - 1;
       return job.values.at(static_cast<std::size_t>(slot - job.arrival));
@@ -56,10 +55,10 @@ class Published {
   }
 
   [[nodiscard]] double worker_price(std::size_t site, int slot) const {
-    return workers_.price(site, 0, slot_at(slot), low_to_high(1, 16), kSlot);
+    return workers_.price(site, 0, slot_at(slot), low_to_high(1, 16), kSecond);
   }
   [[nodiscard]] double server_price(int slot) const {
-    return servers_.price(0, 0, slot_at(slot), low_to_high(1, 16), kSlot);
+    return servers_.price(0, 0, slot_at(slot), low_to_high(1, 16), kSecond);
   }
 
   UseCalendar& workers() { return workers_; }
@@ -74,7 +73,7 @@ int first_slot(const ElasticSchedule& schedule) {
 }
 
 TEST(ServerSearch, DecidesTheFirstWorkedCaseOfOasis) {
-  Published world({{2}}, {{2}});
+  OasisCase world({{2}}, {{2}});
 
   const auto first = world.best({.values = {10, 8, 5}});
   ASSERT_TRUE(first);
@@ -103,7 +102,7 @@ TEST(ServerSearch, DecidesTheFirstWorkedCaseOfOasis) {
 }
 
 TEST(ServerSearch, DecidesTheSecondWorkedCaseOfOasis) {
-  Published world({{2}, {1}}, {{4}});
+  OasisCase world({{2}, {1}}, {{4}});
   world.workers().reserve(0, 0, slot_at(1), 1);
 
   const auto first = world.best({.workers_max = 3, .worker_slots = 4, .values = {30, 20, 10}});
@@ -137,7 +136,7 @@ TEST(ServerSearch, CountsEveryResourceOfASite) {
   UseCalendar workers(SiteCapacities{{4, 10}, {4, 100}});  // GPUs, memory.
   const ElasticSearch search{.workers = {&workers, {low_to_high(1, 16), low_to_high(0.1, 1)}},
                              .edges = {at_seconds(0), at_seconds(1)},
-                             .price_slot = kSlot};
+                             .price_slot = kSecond};
   const ElasticDemand demand{
       .units = 3, .counts = {{.workers = 3, .gain = 3}}, .worker_demand = {1, 8}};
 
@@ -152,9 +151,9 @@ TEST(ServerSearch, CountsEveryResourceOfASite) {
 TEST(ServerSearch, FindsThePayoffOfExhaustiveSearch) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     Random random(seed);
-    Published world({{static_cast<int>(random.integer(1, 3))}, {2}}, {{2}});
+    OasisCase world({{static_cast<int>(random.integer(1, 3))}, {2}}, {{2}});
     for (int job = 0; job < 4; ++job) {
-      Published::Job drawn{.workers_max = static_cast<int>(random.integer(1, 3)),
+      OasisCase::Job drawn{.workers_max = static_cast<int>(random.integer(1, 3)),
                            .worker_slots = static_cast<int>(random.integer(1, 5))};
       double value = random.uniform(1, 60);
       for (int t = 0; t < 3; ++t) {

@@ -39,10 +39,6 @@ struct FairTarget {
   [[nodiscard]] double value() const { return 0.9 * (time > 0 ? sum / time : last) + 0.1 * last; }
 };
 
-Duration executed(const JobState& job, Instant now) {
-  return job.usage.executed + (job.share > 0 ? now - job.usage.since : Duration{});
-}
-
 class Shockwave final : public FixedRounds {
  public:
   explicit Shockwave(ShockwaveOptions options) : FixedRounds(options.round), options_(options) {}
@@ -120,7 +116,7 @@ std::vector<Shockwave::Candidate> Shockwave::candidates_of(PoolId pool, double s
                         .gang = gang,
                         .left = seconds_left(job, gang, view),
                         .elapsed = to_seconds(view.now - job.job.arrival)};
-    const double ran = to_seconds(executed(job, view.now));
+    const double ran = to_seconds(job.usage.executed_at(view.now, job.share));
     standing.fair.add((ran + candidate.left) / share, view.now);
     candidate.ratio =
         (candidate.elapsed + candidate.left / share) / std::max(1e-6, standing.fair.value());

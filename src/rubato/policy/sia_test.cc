@@ -13,13 +13,13 @@
 namespace rubato {
 namespace {
 
-Scene scene(SceneOptions options, std::string_view chosen = "") {
+Scene sia_scene(SceneOptions options, std::string_view chosen = "") {
   return Scene([chosen] { return make_sia(PolicyOptions::parse(chosen).value()); },
                std::move(options));
 }
 
 // `plain` runs alike on both types; `picky` is four times as fast on B.
-std::vector<SpeedRow> two_types() {
+std::vector<SpeedRow> plain_and_picky() {
   std::vector<SpeedRow> rows;
   for (const std::string type : {"A", "B"}) {
     for (int gpus = 1; gpus <= 8; gpus *= 2) {
@@ -42,7 +42,7 @@ Job picky(std::uint64_t id) {
 }
 
 TEST(Sia, PutsJobsOnTheTypeTheyProfitFrom) {
-  Scene world = scene({.cluster = "1x4:A+1x4:B", .speeds = two_types()});
+  Scene world = sia_scene({.cluster = "1x4:A+1x4:B", .speeds = plain_and_picky()});
   world.submit(linear_job(1, 0, 1, 10'000));
   world.submit(picky(2));
 
@@ -55,7 +55,7 @@ TEST(Sia, PutsJobsOnTheTypeTheyProfitFrom) {
 
 TEST(Sia, LeavesNobodyWithoutGpusIfWaitingIsDear) {
   const auto served = [](std::string_view options) {
-    Scene world = scene({.cluster = "2x4"}, options);
+    Scene world = sia_scene({.cluster = "2x4"}, options);
     for (std::uint64_t id = 1; id <= 8; ++id) {
       world.submit(linear_job(id, 0, 1, 10'000));
     }
@@ -73,7 +73,8 @@ TEST(Sia, LeavesNobodyWithoutGpusIfWaitingIsDear) {
 }
 
 TEST(Sia, DoesNotMoveAJobThatIsStillRestarting) {
-  Scene world = scene({.cluster = "1x4", .slot_seconds = 1, .accounting = Accounting::Physical});
+  Scene world =
+      sia_scene({.cluster = "1x4", .slot_seconds = 1, .accounting = Accounting::Physical});
   world.submit(linear_job(1, 0, 1, 10'000));
   world.run_until(0);
   const int before = world.share(1);
@@ -87,11 +88,11 @@ TEST(Sia, DoesNotMoveAJobThatIsStillRestarting) {
 TEST(Sia, FinishesEverythingAndKeepsItsStateInWhatItSaves) {
   const auto finishes = [](bool reloads) {
     Random random(9);
-    Scene world = scene({.cluster = "2x4:A+1x4:B",
-                         .slot_seconds = 30,
-                         .accounting = Accounting::Physical,
-                         .speeds = two_types(),
-                         .reloads = reloads});
+    Scene world = sia_scene({.cluster = "2x4:A+1x4:B",
+                             .slot_seconds = 30,
+                             .accounting = Accounting::Physical,
+                             .speeds = plain_and_picky(),
+                             .reloads = reloads});
     for (std::uint64_t id = 1; id <= 30; ++id) {
       Job job = id % 2 == 0 ? picky(id) : linear_job(id, 0, 1, 1'000);
       job.work = random.uniform(10, 2'000);
@@ -168,7 +169,7 @@ TEST(Sia, IsWithinAThousandthOfTheBestConfigurationsInSmallWorlds) {
   for (int trial = 0; trial < 2'000; ++trial) {
     const auto count = static_cast<std::uint64_t>(random.integer(1, 3));
     const RandomSpeeds speeds(random, count);
-    Scene world = scene({.cluster = "1x4:A+1x2:B", .speeds = speeds.rows});
+    Scene world = sia_scene({.cluster = "1x4:A+1x2:B", .speeds = speeds.rows});
     for (std::uint64_t id = 1; id <= count; ++id) {
       Job job = linear_job(id, 0, 1, 10'000);
       job.model = "m" + std::to_string(id);

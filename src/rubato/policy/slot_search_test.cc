@@ -10,7 +10,7 @@ namespace rubato {
 namespace {
 
 /// A world small enough to try everything.
-struct Case {
+struct SlotCase {
   std::vector<double> prices{};  // Per worker, per slot.
   std::vector<int> free{};
   std::vector<double> values{};
@@ -40,7 +40,7 @@ struct Case {
 };
 
 // Every way to spend every slot.
-std::optional<double> best_payoff(const Case& given, int slot, int units, double cost) {
+std::optional<double> best_payoff(const SlotCase& given, int slot, int units, double cost) {
   if (units <= 0) {
     return given.value(slot - 1) - cost;
   }
@@ -59,11 +59,11 @@ std::optional<double> best_payoff(const Case& given, int slot, int units, double
 
 TEST(SlotSearch, FindsTheScheduleOfTheWorkedCase) {
   // Rates 1, 1.5, 1.75, 2 in quarters.
-  const Case given{.prices = {4, 1, 1},
-                   .free = {2, 4, 4},
-                   .values = {20, 18, 10},
-                   .gains = {4, 6, 7, 8},
-                   .units = 12};
+  const SlotCase given{.prices = {4, 1, 1},
+                       .free = {2, 4, 4},
+                       .values = {20, 18, 10},
+                       .gains = {4, 6, 7, 8},
+                       .units = 12};
 
   const auto best = best_slots(given.search());
 
@@ -77,7 +77,7 @@ TEST(SlotSearch, EqualsExhaustiveSearch) {
   int infeasible = 0;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     Random random(seed);
-    Case given{.units = static_cast<int>(random.integer(1, 8))};
+    SlotCase given{.units = static_cast<int>(random.integer(1, 8))};
     double value = random.uniform(0, 40);
     for (int t = 0; t < 3; ++t) {
       given.prices.push_back(random.uniform(0, 6));
@@ -115,7 +115,7 @@ TEST(SlotSearch, EqualsExhaustiveSearch) {
 }
 
 TEST(SlotSearch, PrefersTheEarlierFinishAndFewerWorkersAmongEquals) {
-  const Case given{
+  const SlotCase given{
       .prices = {0, 0, 0}, .free = {0, 3, 3}, .values = {5, 5, 5}, .gains = {1, 1, 1}, .units = 1};
 
   const auto best = best_slots(given.search());
@@ -125,7 +125,7 @@ TEST(SlotSearch, PrefersTheEarlierFinishAndFewerWorkersAmongEquals) {
 }
 
 TEST(SlotSearch, FindsNothingWithoutRoomSlotsOrProgress) {
-  Case given{.prices = {1}, .free = {0}, .values = {5}, .gains = {1}, .units = 1};
+  SlotCase given{.prices = {1}, .free = {0}, .values = {5}, .gains = {1}, .units = 1};
   EXPECT_FALSE(best_slots(given.search()));
   given.free = {1};
   EXPECT_TRUE(best_slots(given.search()));

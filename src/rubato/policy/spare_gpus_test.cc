@@ -23,9 +23,9 @@ ScalingCurve concave() {
 }
 
 /// Contenders and the jobs they stand for.
-class Pool {
+class ContestedPool {
  public:
-  explicit Pool(int gpus) : gpus_(gpus) {
+  explicit ContestedPool(int gpus) : gpus_(gpus) {
     rules.pays = [](const Contender&, int) { return true; };
     rules.survives = [](const Contender&, int) { return true; };
   }
@@ -68,7 +68,7 @@ TEST(StepCost, IsTheShareOfAddedGpuTimeThatBringsNothing) {
 }
 
 TEST(SpareGpus, GivesFloorsFirst) {
-  Pool pool(4);
+  ContestedPool pool(4);
   pool.add(linear(), 0, 0, 0);
   pool.add(concave(), 0, 4);
 
@@ -76,7 +76,7 @@ TEST(SpareGpus, GivesFloorsFirst) {
 }
 
 TEST(SpareGpus, RaisesWhoWastesTheLeast) {
-  Pool pool(6);
+  ContestedPool pool(6);
   pool.add(concave(), 1, 1);
   pool.add(linear(), 1, 1);
 
@@ -84,7 +84,7 @@ TEST(SpareGpus, RaisesWhoWastesTheLeast) {
 }
 
 TEST(SpareGpus, GoesOnToTheNextStepThatFits) {
-  Pool pool(7);
+  ContestedPool pool(7);
   pool.add(linear(), 4, 4);  // Its next step needs four more.
   pool.add(concave(), 1, 1);
 
@@ -92,7 +92,7 @@ TEST(SpareGpus, GoesOnToTheNextStepThatFits) {
 }
 
 TEST(SpareGpus, BreaksTiesByArrivalThenId) {
-  Pool pool(3);
+  ContestedPool pool(3);
   pool.add(linear(), 1, 1);
   pool.add(linear(), 1, 1);
 
@@ -100,7 +100,7 @@ TEST(SpareGpus, BreaksTiesByArrivalThenId) {
 }
 
 TEST(SpareGpus, StartsLateJobsThenUnpromisedOnesThenThoseWhoseTurnIsToCome) {
-  Pool pool(2);
+  ContestedPool pool(2);
   pool.add(linear(), 0, 0, 2);
   pool.add(linear(), 0, 0, 1);
   pool.add(linear(), 0, 0, 0);
@@ -109,7 +109,7 @@ TEST(SpareGpus, StartsLateJobsThenUnpromisedOnesThenThoseWhoseTurnIsToCome) {
 }
 
 TEST(SpareGpus, StartsEveryoneBeforeAnyoneIsRaised) {
-  Pool pool(4);
+  ContestedPool pool(4);
   pool.add(linear(), 1, 1);
   pool.add(concave(), 0, 0);
   pool.add(concave(), 0, 0);
@@ -118,7 +118,7 @@ TEST(SpareGpus, StartsEveryoneBeforeAnyoneIsRaised) {
 }
 
 TEST(SpareGpus, LetsJobsKeepWhatTheyHaveBeforeOthersAreRaised) {
-  Pool pool(6);
+  ContestedPool pool(6);
   pool.add(linear(), 1, 1);
   pool.add(concave(), 4, 1);
 
@@ -126,7 +126,7 @@ TEST(SpareGpus, LetsJobsKeepWhatTheyHaveBeforeOthersAreRaised) {
 }
 
 TEST(SpareGpus, ShrinksToTheFloorWhoCannotBearAnythingBetween) {
-  Pool pool(6);
+  ContestedPool pool(6);
   pool.rules.survives = [](const Contender& who, int) { return who.state->id() != JobId{1}; };
   pool.add(concave(), 4, 4);
   pool.add(linear(), 8, 1);
@@ -135,7 +135,7 @@ TEST(SpareGpus, ShrinksToTheFloorWhoCannotBearAnythingBetween) {
 }
 
 TEST(SpareGpus, StopsAJobThatCannotBearASmallerShare) {
-  Pool pool(1);
+  ContestedPool pool(1);
   pool.rules.survives = [](const Contender&, int) { return false; };
   pool.add(linear(), 8, 0);
 
@@ -143,7 +143,7 @@ TEST(SpareGpus, StopsAJobThatCannotBearASmallerShare) {
 }
 
 TEST(SpareGpus, TakesNoStepThatDoesNotPay) {
-  Pool pool(8);
+  ContestedPool pool(8);
   pool.rules.pays = [](const Contender&, int workers) { return workers <= 2; };
   pool.add(linear(), 1, 1);
 
@@ -151,7 +151,7 @@ TEST(SpareGpus, TakesNoStepThatDoesNotPay) {
 }
 
 TEST(SpareGpus, NeverPassesThePeak) {
-  Pool pool(64);
+  ContestedPool pool(64);
   pool.add(concave(), 0, 0);
 
   EXPECT_EQ(pool.share(), (Shares{4}));
@@ -162,7 +162,7 @@ TEST(SpareGpus, TakesTheCheapestStepEachTime) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Random random(seed);
     const auto gpus = static_cast<int>(random.integer(4, 24));
-    Pool pool(gpus);
+    ContestedPool pool(gpus);
     std::vector<ScalingCurve> curves;
     Shares expected;
     int free = gpus;

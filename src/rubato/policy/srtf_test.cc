@@ -7,22 +7,14 @@
 
 #include "rubato/policy/gang.h"
 #include "rubato/policy/policy_scene.h"
+#include "rubato/policy/random_gangs_test.h"
 
 namespace rubato {
 namespace {
 
 Result<std::unique_ptr<Policy>> srtf() { return make_srtf(PolicyOptions{}); }
 
-std::vector<Job> random_jobs(std::uint64_t seed) {
-  Random random(seed);
-  std::vector<Job> jobs;
-  for (std::uint64_t id = 1; id <= 14; ++id) {
-    jobs.push_back(linear_job(id, static_cast<double>(random.integer(0, 30)),
-                              static_cast<int>(random.integer(1, 8)),
-                              static_cast<double>(random.integer(1, 20))));
-  }
-  return jobs;
-}
+constexpr GangLimits kSrtfLimits{.jobs = 14, .arrival = 30, .gpus = 8, .seconds = 20};
 
 TEST(Srtf, MatchesTheExampleOfTheTiresiasPaper) {
   Scene scene(srtf, {.cluster = "1x2"});
@@ -126,8 +118,8 @@ TEST(Srtf, ContinuesFromASavedState) {
     Scene kept(srtf, options);
     options.reloads = true;
     Scene reloaded(srtf, options);
-    kept.submit(random_jobs(seed));
-    reloaded.submit(random_jobs(seed));
+    kept.submit(random_gangs(seed, kSrtfLimits));
+    reloaded.submit(random_gangs(seed, kSrtfLimits));
 
     kept.run();
     reloaded.run();
@@ -158,7 +150,7 @@ TEST(Srtf, EqualsTheSortedWalkOnRandomJobs) {
   int rounds = 0;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     Scene scene(srtf, {.cluster = "2x4", .slot_seconds = seed % 2 == 0 ? 0.0 : 3.0});
-    scene.submit(random_jobs(seed));
+    scene.submit(random_gangs(seed, kSrtfLimits));
     scene.watch([&] {
       ASSERT_EQ(scene.shares(), shares_by_definition(scene)) << "seed " << seed;
       ++rounds;

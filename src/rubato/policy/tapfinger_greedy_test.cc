@@ -9,10 +9,10 @@ namespace {
 
 Result<std::unique_ptr<Policy>> tapfinger() { return make_tapfinger_greedy(PolicyOptions{}); }
 
-std::vector<SpeedRow> two_types() { return joined(mixed_speeds("x"), mixed_speeds("y")); }
+std::vector<SpeedRow> mixed_on_x_and_y() { return joined(mixed_speeds("x"), mixed_speeds("y")); }
 
 TEST(TapfingerGreedy, SendsAContestedTaskWhereThereIsMoreRoom) {
-  Scene scene(tapfinger, {.cluster = "1x2:x+1x4:y", .speeds = two_types()});
+  Scene scene(tapfinger, {.cluster = "1x2:x+1x4:y", .speeds = mixed_on_x_and_y()});
   scene.submit(model_job(1, 0, "flat", 100));
 
   scene.run_until(1);
@@ -101,7 +101,7 @@ TEST(TapfingerGreedy, ContinuesFromASavedStateAndThroughTheLossOfANode) {
 // Masks: nobody waits who would fit beside the least that all others need.
 TEST(TapfingerGreedy, LeavesNobodyWaitingWhoFitsOnRandomJobs) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
-    Scene scene(tapfinger, {.cluster = "1x2:x+1x2:y", .speeds = two_types()});
+    Scene scene(tapfinger, {.cluster = "1x2:x+1x2:y", .speeds = mixed_on_x_and_y()});
     scene.submit(random_elastic_jobs(seed, 7));
     scene.watch([&] {
       std::map<PoolId, int> tasks;

@@ -7,19 +7,19 @@ namespace rubato {
 namespace {
 
 /// The best that one more task could do for a holder. Later ones of equal gain come later.
-struct Offer {
+struct TaskOffer {
   double gain = 0;
   std::size_t holder = 0;
   std::size_t role = 0;
 
-  friend bool operator<(const Offer& left, const Offer& right) {
+  friend bool operator<(const TaskOffer& left, const TaskOffer& right) {
     return left.gain < right.gain || (left.gain == right.gain && left.holder > right.holder);
   }
 };
 
 // The holder's largest saving among the roles of which something is left; no gain if there is none.
-Offer best_offer(std::size_t number, TaskHolder& holder, std::span<const TaskSupply> supplies) {
-  Offer best{.holder = number};
+TaskOffer best_offer(std::size_t number, TaskHolder& holder, std::span<const TaskSupply> supplies) {
+  TaskOffer best{.holder = number};
   const double now = holder.time_left(holder.tasks);
   for (std::size_t role = 0; role < supplies.size(); ++role) {
     const bool is_full = !holder.limits.empty() && holder.tasks[role] >= holder.limits[role];
@@ -40,12 +40,12 @@ Offer best_offer(std::size_t number, TaskHolder& holder, std::span<const TaskSup
 }  // namespace
 
 void hand_out_tasks(std::span<TaskHolder> holders, std::span<TaskSupply> supplies) {
-  std::priority_queue<Offer> offers;
+  std::priority_queue<TaskOffer> offers;
   for (std::size_t i = 0; i < holders.size(); ++i) {
     offers.push(best_offer(i, holders[i], supplies));
   }
   while (!offers.empty() && offers.top().gain > 0) {
-    const Offer offer = offers.top();
+    const TaskOffer offer = offers.top();
     offers.pop();
     TaskHolder& holder = holders[offer.holder];
     if (supplies[offer.role].left > 0) {

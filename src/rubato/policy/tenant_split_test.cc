@@ -21,16 +21,11 @@ Job of(std::string tenant, Job job) {
   return job;
 }
 
-Job best_effort(Job job) {
-  job.job_class = JobClass::BestEffort;
-  return job;
-}
-
-const std::vector<TenantGpus> kHalves = {{.tenant = "a", .gpus = {2}},
-                                         {.tenant = "b", .gpus = {2}}};
+const std::vector<TenantGpus> kHalfPools = {{.tenant = "a", .gpus = {2}},
+                                            {.tenant = "b", .gpus = {2}}};
 
 TEST(TenantSplit, GivesEachTenantItsOwnLine) {
-  Scene scene(split("fifo", kHalves), {.reloads = true});
+  Scene scene(split("fifo", kHalfPools), {.reloads = true});
   scene.submit({of("a", linear_job(1, 0, 2, 10)), of("a", linear_job(2, 0, 2, 10)),
                 of("b", linear_job(3, 1, 2, 10))});
 
@@ -42,7 +37,7 @@ TEST(TenantSplit, GivesEachTenantItsOwnLine) {
 }
 
 TEST(TenantSplit, LendsWhatIsIdleUntilItsOwnerComes) {
-  Scene scene(split("fifo", kHalves), {.reloads = true});
+  Scene scene(split("fifo", kHalfPools), {.reloads = true});
   scene.submit({best_effort(linear_job(1, 0, 2, 10)), best_effort(linear_job(2, 0, 2, 10)),
                 of("b", linear_job(3, 5, 2, 10))});
 
@@ -58,7 +53,7 @@ TEST(TenantSplit, LendsWhatIsIdleUntilItsOwnerComes) {
 }
 
 TEST(TenantSplit, DemotesThoseWhoAreGuaranteedNothing) {
-  Scene scene(split("elasticflow", kHalves));
+  Scene scene(split("elasticflow", kHalfPools));
   scene.submit({due_at(100, of("guest", linear_job(1, 0, 2, 10))),
                 due_at(100, of("a", linear_job(2, 0, 2, 10)))});
 
@@ -71,7 +66,7 @@ TEST(TenantSplit, DemotesThoseWhoAreGuaranteedNothing) {
 }
 
 TEST(TenantSplit, RunsAJobThatIsTooWideForItsTenantOnWhatIsIdle) {
-  Scene scene(split("fifo", kHalves), {.reloads = true});
+  Scene scene(split("fifo", kHalfPools), {.reloads = true});
   scene.submit({of("a", linear_job(1, 0, 3, 10)), of("a", linear_job(2, 0, 2, 10))});
 
   scene.run();
@@ -82,7 +77,7 @@ TEST(TenantSplit, RunsAJobThatIsTooWideForItsTenantOnWhatIsIdle) {
 }
 
 TEST(TenantSplit, PromisesNoMoreThanTheTenantHas) {
-  Scene scene(split("elasticflow", kHalves));
+  Scene scene(split("elasticflow", kHalfPools));
   scene.submit(due_at(10, of("a", linear_job(1, 0, 4, 10))));
 
   scene.run();
@@ -104,7 +99,7 @@ TEST(TenantSplit, SharesWhatIsLeftWhenNodesAreDown) {
 }
 
 TEST(TenantSplit, RefusesAStateThatItDidNotSave) {
-  const auto policy = split_by_tenant(kHalves, [] { return make_policy("fifo").value(); });
+  const auto policy = split_by_tenant(kHalfPools, [] { return make_policy("fifo").value(); });
 
   EXPECT_FALSE(policy->load("part 0 100\n").ok());
   EXPECT_FALSE(policy->load("gpus 1\n").ok());
@@ -130,7 +125,7 @@ TEST(TenantSplit, ATenantFaresAsAloneOnItsPart) {
           mine.push_back(job);
         }
       }
-      Scene shared(split(std::string(name), kHalves));
+      Scene shared(split(std::string(name), kHalfPools));
       Scene alone([&] { return make_policy(name); }, {.cluster = "1x2"});
       shared.submit(all);
       alone.submit(mine);

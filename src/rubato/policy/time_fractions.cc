@@ -78,7 +78,7 @@ std::ptrdiff_t pools_used(std::span<const Claim> claims) {
 }
 
 // Columns: the least worth, then one per claim and pool that it gains from.
-LinearProgram program_of(std::span<const Claim> claims, std::span<const int> capacity) {
+LinearProgram fractions_program(std::span<const Claim> claims, std::span<const int> capacity) {
   LinearProgram program(Goal::Maximise);
   const std::size_t least = program.add({.worth = 1});
   std::vector<std::vector<Term>> use(capacity.size());
@@ -116,7 +116,7 @@ TimeFractions max_min_fractions(std::span<const Claim> claims, std::span<const i
     RUBATO_CHECK(claim.gains.size() == capacity.size() && claim.gpus.size() == capacity.size());
   }
   const Solution solution =
-      pools_used(claims) > 1 ? solve(program_of(claims, capacity), limits) : Solution{};
+      pools_used(claims) > 1 ? solve(fractions_program(claims, capacity), limits) : Solution{};
   if (solution.status == SolveStatus::Optimal) {
     auto next = solution.values.begin() + 1;
     for (const Claim& claim : claims) {

@@ -43,7 +43,7 @@ std::size_t queue_of(std::int64_t rank) { return static_cast<std::size_t>(rank >
 bool stands_with_waiting(std::int64_t rank) { return (rank & kWaitingBit) != 0; }
 
 /// What is remembered about one job.
-struct Standing {
+struct QueueStanding {
   std::int64_t rank = 0;
   Instant change_at = kNever;  // Running: may reach its threshold. Waiting: will be promoted.
   Duration forgiven{};         // Run time before its last promotion.
@@ -89,7 +89,7 @@ class Tiresias final : public GangPolicy {
   void place(const PoolsFill::Changes& changes, const View& view, Decision& decision) const;
 
   TiresiasOptions options_;
-  std::map<JobId, Standing> standings_;
+  std::map<JobId, QueueStanding> standings_;
   std::int64_t front_ = 0;  // Numbers handed out at the front of the lines and at their back.
   std::int64_t back_ = 0;
   Instant alarm_ = kNever;            // When the next round is due though nothing happens.
@@ -145,7 +145,7 @@ std::int64_t Tiresias::last_in(std::size_t queue, const JobState& job, const Vie
 }
 
 void Tiresias::expect_change(JobId job, Instant at) {
-  Standing& standing = standings_.at(job);
+  QueueStanding& standing = standings_.at(job);
   falls_.erase({standing.change_at, job});
   promotions_.erase({standing.change_at, job});
   standing.change_at = at;
@@ -170,7 +170,7 @@ void Tiresias::rank_as(const JobState& job, std::int64_t rank, const View& view)
 void Tiresias::joins(const JobState& job, const View& view) {
   pools_.resize(view.topology.pools().size());
   const auto [found, is_new] = standings_.try_emplace(job.id());
-  Standing& standing = found->second;
+  QueueStanding& standing = found->second;
   if (is_new) {
     standing.service = service_of(job, view);
     standing.rank = last_in(0, job, view);
@@ -378,10 +378,10 @@ Status Tiresias::restore(const SavedLine& line) {
     alarm_ = Instant{Duration{numbers[2]}};
   } else if (line.word == "job" && numbers.size() == 5) {
     standings_[JobId{static_cast<std::uint64_t>(numbers[0])}] =
-        Standing{.rank = numbers[1],
-                 .change_at = Instant{Duration{numbers[2]}},
-                 .forgiven = Duration{numbers[3]},
-                 .service = numbers[4]};
+        QueueStanding{.rank = numbers[1],
+                      .change_at = Instant{Duration{numbers[2]}},
+                      .forgiven = Duration{numbers[3]},
+                      .service = numbers[4]};
   } else if (line.word == "finished" && numbers.size() == 1) {
     remember(numbers[0]);
   } else {

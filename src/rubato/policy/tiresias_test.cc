@@ -7,6 +7,7 @@
 
 #include "rubato/policy/gang.h"
 #include "rubato/policy/policy_scene.h"
+#include "rubato/policy/random_gangs_test.h"
 
 namespace rubato {
 namespace {
@@ -15,16 +16,7 @@ Scene::Make tiresias(std::string_view options = "") {
   return [text = std::string(options)] { return make_tiresias(*PolicyOptions::parse(text)); };
 }
 
-std::vector<Job> random_jobs(std::uint64_t seed) {
-  Random random(seed);
-  std::vector<Job> jobs;
-  for (std::uint64_t id = 1; id <= 14; ++id) {
-    jobs.push_back(linear_job(id, static_cast<double>(random.integer(0, 40)),
-                              static_cast<int>(random.integer(1, 6)),
-                              static_cast<double>(random.integer(1, 25))));
-  }
-  return jobs;
-}
+constexpr GangLimits kTiresiasLimits{.jobs = 14, .arrival = 40, .gpus = 6, .seconds = 25};
 
 TEST(Tiresias, MatchesThePaperExampleWithAQueueForEachUnitOfService) {
   Scene scene(tiresias("thresholds=1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16,falls=prompt"),
@@ -182,8 +174,8 @@ TEST(Tiresias, ContinuesFromASavedState) {
     Scene kept(tiresias(options[seed % 3]), world);
     world.reloads = true;
     Scene reloaded(tiresias(options[seed % 3]), world);
-    kept.submit(random_jobs(seed));
-    reloaded.submit(random_jobs(seed));
+    kept.submit(random_gangs(seed, kTiresiasLimits));
+    reloaded.submit(random_gangs(seed, kTiresiasLimits));
 
     kept.run();
     reloaded.run();
@@ -282,7 +274,7 @@ TEST(Tiresias, EqualsPlainListsOnRandomJobs) {
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     Scene scene(tiresias("thresholds=20/50,order=artifact,falls=artifact"),
                 {.cluster = "1x6", .slot_seconds = static_cast<double>(seed % 4)});
-    scene.submit(random_jobs(seed));
+    scene.submit(random_gangs(seed, kTiresiasLimits));
     ListedQueues queues;
     scene.watch([&] {
       ++rounds;

@@ -15,8 +15,8 @@ namespace {
 constexpr std::array<double, 6> kBases = {0, 0.2, 0.4, 0.6, 0.8, 1};
 constexpr double kNoProgress = 1e-6;
 
-constexpr double kRounding = 1e-6;
-constexpr double kBetterMin = 1e-9;  // What an answer in whole numbers must add to be taken.
+constexpr double kCountRounding = 1e-6;
+constexpr double kWholeBetterMin = 1e-9;  // What an answer in whole numbers must add to be taken.
 
 double log_at(std::size_t base) { return std::log(std::max(kBases[base], kNoProgress)); }
 
@@ -62,8 +62,8 @@ double log_scale(std::size_t jobs, const Window& window) {
 }
 
 // The logarithm of one job's progress: a variable below all chords.
-void add_job(LinearProgram& program, const WindowJob& job, std::size_t count, double scale,
-             const Window& window) {
+void add_window_job(LinearProgram& program, const WindowJob& job, std::size_t count, double scale,
+                    const Window& window) {
   const double gain = gain_per_round(job, window);
   const std::size_t progress = program.add({.upper = 1});
   program.add_row(std::vector<Term>{{progress, 1}, {count, -gain}}, Relation::AtMost, job.done);
@@ -135,7 +135,7 @@ std::vector<std::uint64_t> in_order(const std::vector<std::vector<bool>>& cells,
 }
 
 // Counts first, in the order of the jobs; whole numbers, or the relaxation.
-LinearProgram program_of(std::span<const WindowJob> jobs, const Window& window, bool is_whole) {
+LinearProgram window_program(std::span<const WindowJob> jobs, const Window& window, bool is_whole) {
   LinearProgram program(Goal::Maximise);
   std::vector<Term> use;
   for (const WindowJob& job : jobs) {
@@ -150,7 +150,7 @@ LinearProgram program_of(std::span<const WindowJob> jobs, const Window& window, 
   const std::size_t longest = program.add({.worth = -window.k});
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (jobs[i].seconds_left > 0) {
-      add_job(program, jobs[i], i, log_scale(jobs.size(), window), window);
+      add_window_job(program, jobs[i], i, log_scale(jobs.size(), window), window);
       program.add_row(std::vector<Term>{{longest, 1}, {i, window.round_seconds}}, Relation::AtLeast,
                       jobs[i].seconds_left);
     }
@@ -182,7 +182,7 @@ bool minima_fit(std::span<const WindowJob> jobs, const Window& window) {
 std::vector<int> rounded_down(const Solution& solution, std::span<const WindowJob> jobs) {
   std::vector<int> counts;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    counts.push_back(static_cast<int>(std::floor(solution.values[i] + kRounding)));
+    counts.push_back(static_cast<int>(std::floor(solution.values[i] + kCountRounding)));
   }
   return counts;
 }
@@ -236,7 +236,7 @@ std::optional<std::vector<int>> best_counts(std::span<const WindowJob> jobs, con
   if (!minima_fit(jobs, window)) {
     return std::nullopt;
   }
-  const Solution relaxed = solve(program_of(jobs, window, /*is_whole=*/false), limits);
+  const Solution relaxed = solve(window_program(jobs, window, /*is_whole=*/false), limits);
   if (!relaxed.has_values()) {
     return greedy_counts(jobs, window);
   }
@@ -245,8 +245,8 @@ std::optional<std::vector<int>> best_counts(std::span<const WindowJob> jobs, con
     return counts;
   }
   SolveLimits improving = limits;
-  improving.better_than = window_worth(jobs, window, counts) + kBetterMin;
-  const Solution whole = solve(program_of(jobs, window, /*is_whole=*/true), improving);
+  improving.better_than = window_worth(jobs, window, counts) + kWholeBetterMin;
+  const Solution whole = solve(window_program(jobs, window, /*is_whole=*/true), improving);
   return whole.has_values() ? rounded_down(whole, jobs) : counts;
 }
 
@@ -258,7 +258,7 @@ std::optional<std::vector<std::uint64_t>> best_rows(std::span<const WindowJob> j
     const auto counts = best_counts(jobs, window, limits);
     return counts ? std::optional(spread(jobs, window, *counts)) : std::nullopt;
   }
-  LinearProgram program = program_of(jobs, window, /*is_whole=*/true);
+  LinearProgram program = window_program(jobs, window, /*is_whole=*/true);
   std::size_t cell = add_cells(program, jobs, window);
   const Solution solution = solve(program, limits);
   if (solution.status == SolveStatus::Infeasible) {

@@ -16,7 +16,7 @@ const std::vector<WindowJob> kTwoJobs = {{.done = 0.5, .seconds_left = 300},
 
 constexpr Window kTwoRounds{.rounds = 2, .round_seconds = 120, .gpus = 1, .k = 1e-3};
 
-std::vector<WindowJob> random_jobs(Random& random, int count, int width_bits) {
+std::vector<WindowJob> random_window_jobs(Random& random, int count, int width_bits) {
   std::vector<WindowJob> jobs;
   for (int i = 0; i < count; ++i) {
     jobs.push_back(WindowJob{.gpus = 1 << random.integer(0, width_bits),
@@ -61,7 +61,7 @@ TEST(WindowPlan, FindsTheBestOfTheWorkedExample) {
 /// A few windows with four jobs and three rounds, and thousands with two of each.
 struct RandomWindow {
   RandomWindow(Random& random, int trial, int width_bits)
-      : jobs(random_jobs(random, trial < 20 ? 4 : 2, width_bits)),
+      : jobs(random_window_jobs(random, trial < 20 ? 4 : 2, width_bits)),
         window({.rounds = trial < 20 ? 3 : 2,
                 .round_seconds = trial < 20 ? 120.0 : 200.0,
                 .gpus = 1 << width_bits,
@@ -132,7 +132,7 @@ TEST(WindowPlan, KeepsMinimaOrSaysThatTheyDoNotFit) {
 TEST(WindowPlan, SpreadsJobsOnOneGpuWithoutLoss) {
   Random random(2);
   for (int trial = 0; trial < 2'000; ++trial) {
-    const std::vector<WindowJob> jobs = random_jobs(random, 6, 0);
+    const std::vector<WindowJob> jobs = random_window_jobs(random, 6, 0);
     const Window window{.rounds = 10, .round_seconds = 60, .gpus = 3};
     const std::vector<int> counts = greedy_counts(jobs, window);
 
@@ -160,7 +160,7 @@ TEST(WindowPlan, WhoComesFirstRunsFirst) {
 
 TEST(WindowPlan, FallsBackToGreedyCountsWhenTheLimitStrikes) {
   Random random(3);
-  const std::vector<WindowJob> jobs = random_jobs(random, 30, 3);
+  const std::vector<WindowJob> jobs = random_window_jobs(random, 30, 3);
   const Window window{.rounds = 20, .round_seconds = 60, .gpus = 8};
 
   const auto counts = best_counts(jobs, window, {.iterations_max = 1});
@@ -171,7 +171,7 @@ TEST(WindowPlan, FallsBackToGreedyCountsWhenTheLimitStrikes) {
 TEST(WindowPlan, GreedyCountsFitAndLeaveNoRoomForAnother) {
   Random random(4);
   for (int trial = 0; trial < 2'000; ++trial) {
-    const std::vector<WindowJob> jobs = random_jobs(random, 8, 2);
+    const std::vector<WindowJob> jobs = random_window_jobs(random, 8, 2);
     const Window window{.rounds = 5, .round_seconds = 120, .gpus = 4};
     const std::vector<int> counts = greedy_counts(jobs, window);
     int left = window.gpus * window.rounds;

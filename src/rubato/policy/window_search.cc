@@ -7,9 +7,9 @@ namespace rubato {
 namespace {
 
 // Greater is better.
-using Rank = std::tuple<double, Duration, int, Duration>;
+using WindowRank = std::tuple<double, Duration, int, Duration>;
 
-Rank rank_of(double payoff, const CrewChoice& choice, TimeWindow window) {
+WindowRank rank_of(double payoff, const CrewChoice& choice, TimeWindow window) {
   return {payoff, -window.to.time_since_epoch(), -choice.crew.workers,
           -window.from.time_since_epoch()};
 }
@@ -18,7 +18,7 @@ Rank rank_of(double payoff, const CrewChoice& choice, TimeWindow window) {
 
 std::optional<Booking> best_window(const WindowSearch& search) {
   std::optional<Booking> best;
-  Rank best_rank{};
+  WindowRank best_rank{};
   for (const Instant start : search.starts) {
     bool could_be_better = false;
     for (const CrewChoice& choice : search.crews) {
@@ -35,7 +35,7 @@ std::optional<Booking> best_window(const WindowSearch& search) {
       if (!posting) {
         continue;
       }
-      const Rank rank = rank_of(value - posting->cost, choice, window);
+      const WindowRank rank = rank_of(value - posting->cost, choice, window);
       if (!best || rank > best_rank) {
         best_rank = rank;
         best = Booking{

@@ -92,9 +92,9 @@ void GoodputBook::arrive(const Job& job, std::span<const BatchLimits> local_limi
   if (!are_sensible(job.batches)) {
     return;
   }
-  const auto known = shares_ ? models_.find(job.model) : models_.end();
-  JobGoodput& mine = jobs_[job.id];
-  mine = known == models_.end() ? JobGoodput{} : known->second;
+  const auto known = shares_ ? contents_.models.find(job.model) : contents_.models.end();
+  JobGoodput& mine = contents_.jobs[job.id];
+  mine = known == contents_.models.end() ? JobGoodput{} : known->second;
   mine.limits = job.batches;
   for (std::size_t pool = 0; pool < local_limits.size(); ++pool) {
     const BatchLimits here = narrowed(job.batches, local_limits[pool]);
@@ -104,22 +104,22 @@ void GoodputBook::arrive(const Job& job, std::span<const BatchLimits> local_limi
   }
 }
 
-void GoodputBook::leave(JobId job) { jobs_.erase(job); }
+void GoodputBook::leave(JobId job) { contents_.jobs.erase(job); }
 
 void GoodputBook::observe(const Job& job, PoolId pool, const StepObservation& step) {
-  const auto mine = jobs_.find(job.id);
-  if (mine == jobs_.end() || !is_sensible(step)) {
+  const auto mine = contents_.jobs.find(job.id);
+  if (mine == contents_.jobs.end() || !is_sensible(step)) {
     return;
   }
   learn(mine->second, pool, step);
   if (shares_) {
-    learn(models_[job.model], pool, step);
+    learn(contents_.models[job.model], pool, step);
   }
 }
 
 const JobGoodput* GoodputBook::find(JobId job) const {
-  const auto found = jobs_.find(job);
-  return found == jobs_.end() ? nullptr : &found->second;
+  const auto found = contents_.jobs.find(job);
+  return found == contents_.jobs.end() ? nullptr : &found->second;
 }
 
 }  // namespace rubato

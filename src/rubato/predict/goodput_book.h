@@ -52,13 +52,20 @@ class GoodputBook {
   void leave(JobId job);
   void observe(const Job& job, PoolId pool, const StepObservation& step);
 
+  /// All that it knows beside how it was made; a copy that is given it answers the same.
+  struct Contents {
+    std::map<JobId, JobGoodput> jobs{};
+    std::map<std::string, JobGoodput> models{};  // What jobs of a model have shown together.
+  };
+  [[nodiscard]] const Contents& contents() const { return contents_; }
+  void restore(Contents contents) { contents_ = std::move(contents); }
+
   /// Null for jobs whose batch cannot adapt.
   [[nodiscard]] const JobGoodput* find(JobId job) const;
 
  private:
   bool shares_;
-  std::map<JobId, JobGoodput> jobs_;
-  std::map<std::string, JobGoodput> models_;  // What jobs of a model have shown together.
+  Contents contents_;
 };
 
 }  // namespace rubato

@@ -10,23 +10,8 @@
 namespace rubato {
 namespace {
 
-using Fields = std::vector<std::string_view>;
-
-// The trimmed texts between commas.
-Fields fields_of(std::string_view line) {
-  Fields fields;
-  while (true) {
-    const std::size_t comma = line.find(',');
-    fields.push_back(trimmed(line.substr(0, comma)));
-    if (comma == std::string_view::npos) {
-      return fields;
-    }
-    line.remove_prefix(comma + 1);
-  }
-}
-
 // Where each wanted column stands.
-Result<std::vector<std::size_t>> places_of(const Fields& names,
+Result<std::vector<std::size_t>> places_of(const std::vector<std::string_view>& names,
                                            std::span<const std::string_view> wanted,
                                            std::string_view where) {
   std::vector<std::size_t> places;
@@ -52,6 +37,18 @@ std::string_view next_line(std::string_view& text) {
 
 }  // namespace
 
+std::vector<std::string_view> comma_fields(std::string_view line) {
+  std::vector<std::string_view> fields;
+  while (true) {
+    const std::size_t comma = line.find(',');
+    fields.push_back(trimmed(line.substr(0, comma)));
+    if (comma == std::string_view::npos) {
+      return fields;
+    }
+    line.remove_prefix(comma + 1);
+  }
+}
+
 Result<std::vector<NamedRow>> named_columns(std::string_view text, std::string_view file,
                                             std::span<const std::string_view> wanted) {
   std::vector<NamedRow> rows;
@@ -61,7 +58,7 @@ Result<std::vector<NamedRow>> named_columns(std::string_view text, std::string_v
     if (line.empty()) {
       continue;
     }
-    const Fields fields = fields_of(line);
+    const std::vector<std::string_view> fields = comma_fields(line);
     if (places.empty()) {
       auto found = places_of(fields, wanted, fmt::format("{}:{}", file, number));
       if (!found) {

@@ -16,6 +16,9 @@ struct NamedRow {
   std::vector<std::string_view> cells{};
 };
 
+/// The trimmed texts between commas, pointing into the line.
+[[nodiscard]] std::vector<std::string_view> comma_fields(std::string_view line);
+
 /// Other columns and blank lines are passed over. A missing column, a short line and a file
 /// without a header are errors that name the place.
 [[nodiscard]] Result<std::vector<NamedRow>> named_columns(std::string_view text,

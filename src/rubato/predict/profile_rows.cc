@@ -15,7 +15,7 @@ namespace rubato {
 namespace {
 
 constexpr std::int64_t kGpusMax = 1'000'000;
-constexpr std::size_t kNodesMax = 10'000;
+constexpr std::size_t kPatternNodesMax = 10'000;
 constexpr std::int64_t kBatchMax = 1'000'000'000;
 constexpr std::int64_t kStepsMax = 1'000'000'000'000'000;
 constexpr double kStepSecondsMin = 1e-9;
@@ -52,7 +52,7 @@ std::optional<NodePattern> pattern_of(std::string_view placement) {
     }
     pattern.push_back(digit - '0');
   }
-  const bool is_sensible = !pattern.empty() && pattern.size() <= kNodesMax;
+  const bool is_sensible = !pattern.empty() && pattern.size() <= kPatternNodesMax;
   return is_sensible ? std::optional(pattern) : std::nullopt;
 }
 

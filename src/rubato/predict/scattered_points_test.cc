@@ -11,7 +11,7 @@ namespace {
 
 using Position = std::array<double, 3>;
 
-Position draw(Random& random) {
+Position random_position(Random& random) {
   return {random.uniform(-10, 10), random.uniform(0, 5), random.uniform(0, 100)};
 }
 
@@ -23,7 +23,7 @@ std::array<double, 2> linear(const Position& at) {
 std::vector<ScatteredPoint> linear_points(int count, Random& random) {
   std::vector<ScatteredPoint> points;
   for (int i = 0; i < count; ++i) {
-    const Position at = draw(random);
+    const Position at = random_position(random);
     points.push_back({.at = at, .value = linear(at)});
   }
   return points;
@@ -76,7 +76,8 @@ TEST(ScatteredPoints, GiveBackWhatWasMeasured) {
   for (int i = 0; i < 50; ++i) {
     std::vector<ScatteredPoint> points;
     for (int k = 0; k < 30; ++k) {
-      points.push_back({.at = draw(random), .value = {random.uniform(), random.uniform()}});
+      points.push_back(
+          {.at = random_position(random), .value = {random.uniform(), random.uniform()}});
     }
     const ScatteredPoints scattered(points);
     for (const ScatteredPoint& point : points) {

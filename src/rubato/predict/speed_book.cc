@@ -1,6 +1,8 @@
 #include "rubato/predict/speed_book.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <utility>
 
 #include <fmt/core.h>
@@ -20,6 +22,17 @@ std::vector<SpeedRow> assumed_rows() {
   std::vector<SpeedRow> rows;
   for (int gpus = 1; gpus <= kAssumedWorkersMax; gpus *= 2) {
     rows.push_back(SpeedRow{.gpus = gpus, .speed = assumed_speed(gpus)});
+  }
+  return rows;
+}
+
+// What the job says of itself; holds at every span.
+std::vector<SpeedRow> declared_rows(const Job& job) {
+  std::vector<SpeedRow> rows;
+  for (const ScalingPoint& point : job.speeds) {
+    if (point.workers > 0 && std::isfinite(point.speed) && point.speed > 0) {
+      rows.push_back(SpeedRow{.gpus = point.workers, .speed = point.speed});
+    }
   }
   return rows;
 }
@@ -148,8 +161,28 @@ SpeedBook::PoolSpeed SpeedBook::pool_speed(const Job& job, const Pool& pool,
 }
 
 SpeedBook::Kind SpeedBook::kind_of(const Job& job) {
+  DeclaredKey declared;
+  for (const ScalingPoint& point : job.speeds) {
+    declared.emplace_back(point.workers, std::bit_cast<std::uint64_t>(point.speed));
+  }
   return Kind(job.model, job.batch, job.gpu_type, job.workers.min, job.workers.max,
-              job.workers.listed);
+              job.workers.listed, std::move(declared));
+}
+
+std::vector<Job> SpeedBook::examples() const {
+  std::vector<Job> examples(entries_.size());
+  for (const auto& [kind, id] : kinds_) {
+    const auto& [model, batch, gpu_type, min, max, listed, declared] = kind;
+    Job& job = examples[id.value];
+    job = Job{.model = model,
+              .batch = batch,
+              .workers = {.min = min, .max = max, .listed = listed},
+              .gpu_type = gpu_type};
+    for (const auto& [workers, speed] : declared) {
+      job.speeds.push_back({.workers = workers, .speed = std::bit_cast<double>(speed)});
+    }
+  }
+  return examples;
 }
 
 SpeedId SpeedBook::find(const Job& job) const {
@@ -172,10 +205,17 @@ SpeedId SpeedBook::resolve(const Job& job) {
       .provenance = measured ? rows_for(job, *known_pool)->front().provenance : Provenance::Assumed,
       .model = job.model,
       .batch = job.batch};
+  const std::vector<SpeedRow> declared = declared_rows(job);
   const std::vector<SpeedRow> assumed = assumed_rows();
   for (const Pool& pool : topology_.pools()) {
     const bool permitted = job.gpu_type.empty() || job.gpu_type == pool.gpu_type;
-    const std::vector<SpeedRow>* rows = measured ? rows_for(job, pool) : &assumed;
+    const std::vector<SpeedRow>* rows = rows_for(job, pool);
+    if (rows == nullptr && !declared.empty() && !is_profiled(job, pool)) {
+      rows = &declared;
+      entry.provenance = measured ? entry.provenance : Provenance::Measured;
+    } else if (!measured) {
+      rows = &assumed;
+    }
     entry.pools.push_back(permitted && rows != nullptr ? pool_speed(job, pool, *rows)
                                                        : PoolSpeed{});
   }

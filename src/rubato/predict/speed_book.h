@@ -1,10 +1,11 @@
 // What is known about speed: for each kind of job and each pool, a curve and where it comes from.
 //
-// A kind is (model, batch, accepted worker counts). Jobs whose kind nobody measured get a cautious
-// assumed curve scaled to the trace's own run time.
+// A kind is (model, batch, accepted worker counts, own speeds). Where nobody measured a kind, what
+// the job itself declares holds, else a cautious assumed curve scaled to the trace's own run time.
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -63,6 +64,8 @@ class SpeedBook {
     return entries_[speed.value].provenance;
   }
   [[nodiscard]] std::size_t kinds() const { return entries_.size(); }
+  /// One job of each kind: resolved in this order by a fresh book, they get the same entries.
+  [[nodiscard]] std::vector<Job> examples() const;
   /// "bert/64: measured at 1,2,4,8 GPUs", one line per kind, for reports.
   [[nodiscard]] std::string describe(SpeedId speed) const;
 
@@ -83,12 +86,17 @@ class SpeedBook {
     std::string model{};
     int batch = 0;
   };
-  using Kind = std::tuple<std::string, int, std::string, int, int, std::vector<int>>;
+  /// Speeds as their bits, since what is not a number cannot be ordered.
+  using DeclaredKey = std::vector<std::pair<int, std::uint64_t>>;
+  using Kind = std::tuple<std::string, int, std::string, int, int, std::vector<int>, DeclaredKey>;
 
   using RowKey = std::tuple<std::string, int, std::string>;  // Model, batch, GPU type.
 
   [[nodiscard]] static Kind kind_of(const Job& job);
   [[nodiscard]] const std::vector<SpeedRow>* rows_for(const Job& job, const Pool& pool) const;
+  [[nodiscard]] bool is_profiled(const Job& job, const Pool& pool) const {
+    return profiles_.contains({job.model, pool.gpu_type});
+  }
   [[nodiscard]] PoolSpeed pool_speed(const Job& job, const Pool& pool,
                                      const std::vector<SpeedRow>& rows) const;
 

@@ -1,5 +1,8 @@
 #include "rubato/predict/speed_book.h"
 
+#include <limits>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 namespace rubato {
@@ -66,6 +69,65 @@ TEST(SpeedBook, KeepsToTheCountsTheJobAccepts) {
   EXPECT_EQ(counts(book.curve(book.resolve(bounded), kFirst)), (std::vector<int>{2}));
   EXPECT_EQ(counts(book.curve(book.resolve(listed), kFirst)), (std::vector<int>{3, 4}));
   EXPECT_EQ(book.curve(book.resolve(listed), kFirst).speed(3), 3);  // The chord from 2 to 4.
+}
+
+Job declared(std::vector<ScalingPoint> speeds) {
+  return {.model = "own", .batch = 8, .speeds = std::move(speeds)};
+}
+
+TEST(SpeedBook, TakesAJobsOwnSpeedsWhereNobodyMeasuredItsKind) {
+  SpeedBook book({row("A", 1, 1)}, cluster("2x4:A+1x2:B"));
+  Job listed = declared({{1, 10}, {2, 19}, {4, 35}});
+  listed.workers = {.max = 4, .listed = {2, 3, 8}};
+
+  const SpeedId plain = book.resolve(declared({{1, 10}, {2, 19}, {8, 60}}));
+  const SpeedId chosen = book.resolve(listed);
+
+  EXPECT_EQ(counts(book.curve(plain, kFirst)), (std::vector<int>{1, 2, 8}));
+  EXPECT_EQ(counts(book.curve(plain, kSecond)), (std::vector<int>{1, 2}));
+  EXPECT_EQ(book.speed(plain, kFirst, 8, Span::Rack), 60);
+  EXPECT_EQ(book.speed(plain, kFirst, 2, Span::Across), 19);
+  EXPECT_FALSE(book.depends_on_span(plain, kFirst));
+  EXPECT_EQ(book.provenance(plain), Provenance::Measured);
+  EXPECT_EQ(counts(book.curve(chosen, kFirst)), (std::vector<int>{2, 3}));
+  EXPECT_EQ(book.curve(chosen, kFirst).speed(3), 27);  // The chord from 2 to 4.
+}
+
+TEST(SpeedBook, PrefersMeasurementsToAJobsOwnSpeedsPoolByPool) {
+  SpeedBook book({row("A", 1, 1), row("A", 2, 2)}, cluster("1x4:A+1x4:B"));
+  Job job = bert();
+  job.speeds = {{1, 10}, {4, 30}};
+
+  const SpeedId speed = book.resolve(job);
+
+  EXPECT_EQ(counts(book.curve(speed, kFirst)), (std::vector<int>{1, 2}));
+  EXPECT_EQ(counts(book.curve(speed, kSecond)), (std::vector<int>{1, 4}));
+}
+
+TEST(SpeedBook, TellsJobsApartByTheirOwnSpeeds) {
+  SpeedBook book({}, cluster("1x4"));
+
+  const SpeedId slow = book.resolve(declared({{1, 10}}));
+  const SpeedId fast = book.resolve(declared({{1, 20}}));
+  const SpeedId none = book.resolve(declared({}));
+
+  EXPECT_EQ(book.resolve(declared({{1, 10}})), slow);
+  EXPECT_EQ(book.kinds(), 3U);
+  EXPECT_EQ(book.curve(slow, kFirst).peak().speed, 10);
+  EXPECT_EQ(book.curve(fast, kFirst).peak().speed, 20);
+  EXPECT_EQ(book.provenance(none), Provenance::Assumed);
+}
+
+TEST(SpeedBook, LeavesOutOwnSpeedsThatCannotBe) {
+  SpeedBook book({}, cluster("1x4"));
+  const double nothing = std::numeric_limits<double>::quiet_NaN();
+
+  const SpeedId some = book.resolve(declared({{-1, 5}, {1, 10}, {2, nothing}, {4, 0}}));
+  const SpeedId none = book.resolve(declared({{2, nothing}}));
+
+  EXPECT_EQ(book.resolve(declared({{2, nothing}})), none);
+  EXPECT_EQ(counts(book.curve(some, kFirst)), (std::vector<int>{1}));
+  EXPECT_EQ(book.provenance(none), Provenance::Assumed);
 }
 
 TEST(SpeedBook, HasNoCurveForAPoolThatWasNotMeasuredOrIsNotPermitted) {

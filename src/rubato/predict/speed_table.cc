@@ -10,6 +10,7 @@
 
 #include "rubato/base/parse.h"
 #include "rubato/base/spelling.h"
+#include "rubato/predict/named_columns.h"
 
 namespace rubato {
 namespace {
@@ -18,21 +19,9 @@ constexpr std::array<std::string_view, 6> kColumns = {"gpu_type", "model",      
                                                       "gpus",     "iters_per_s", "span"};
 enum Column : std::size_t { GpuType, Model, Batch, Gpus, Speed, SpanOf };
 constexpr std::size_t kRequired = 5;
-constexpr double kGpusMax = 1'000'000;
+constexpr double kRowGpusMax = 1'000'000;
 
 using Fields = std::vector<std::string_view>;
-
-Fields fields_of(std::string_view line) {
-  Fields fields;
-  while (true) {
-    const std::size_t comma = line.find(',');
-    fields.push_back(trimmed(line.substr(0, comma)));
-    if (comma == std::string_view::npos) {
-      return fields;
-    }
-    line.remove_prefix(comma + 1);
-  }
-}
 
 // Where each known column stands in the file; npos for an absent optional one.
 using Header = std::array<std::size_t, kColumns.size()>;
@@ -40,7 +29,7 @@ using Header = std::array<std::size_t, kColumns.size()>;
 Result<Header> parse_header(std::string_view line, std::string_view file) {
   Header header;
   header.fill(std::string_view::npos);
-  const Fields names = fields_of(line);
+  const Fields names = comma_fields(line);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto column = std::ranges::find(kColumns, names[i]);
     if (column == kColumns.end()) {
@@ -78,7 +67,7 @@ Result<SpeedRow> parse_row(const Fields& fields, const Header& header, std::stri
   const auto text = [&](Column column) { return fields[header[column]]; };
   SpeedRow row{.gpu_type = std::string(text(GpuType)), .model = std::string(text(Model))};
   const auto batch = count_in(text(Batch), 1e9);
-  const auto gpus = count_in(text(Gpus), kGpusMax);
+  const auto gpus = count_in(text(Gpus), kRowGpusMax);
   const auto speed = parse_double(text(Speed));
   if (!batch) {
     return bad_input(
@@ -127,7 +116,7 @@ Result<std::vector<SpeedRow>> parse_speeds(std::string_view text, std::string_vi
       header = *parsed;
       continue;
     }
-    const Fields fields = fields_of(line);
+    const Fields fields = comma_fields(line);
     const std::size_t needed = 1 + *std::ranges::max_element(*header, {}, [](std::size_t at) {
                                  return at == std::string_view::npos ? 0 : at;
                                });

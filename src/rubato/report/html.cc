@@ -75,17 +75,6 @@ std::string table_section(std::span<const RunReport> runs) {
       note, html_table(comparison));
 }
 
-std::string script() {
-  std::string text = "<script>(() => {\n'use strict';\n";
-  for (const std::string_view part :
-       {html_script_base(), html_script_axes(), html_script_sort(), html_script_table(),
-        html_script_lines(), html_script_promises(), html_script_gantt(),
-        html_script_gantt_input()}) {
-    text += part;
-  }
-  return text + "})();</script>\n";
-}
-
 }  // namespace
 
 std::string html_report(const ReportHeader& header, std::span<const RunReport> runs,
@@ -105,7 +94,9 @@ std::string html_report(const ReportHeader& header, std::span<const RunReport> r
   if (has_pictures) {
     html += fmt::format("<script type=\"application/json\" id=\"data\">{}</script>\n",
                         script_safe(html_data(runs, topology, HtmlLimits{})));
-    html += script();
+    html += html_script({html_script_base(), html_script_axes(), html_script_sort(),
+                         html_script_table(), html_script_lines(), html_script_promises(),
+                         html_script_gantt(), html_script_gantt_input()});
   }
   return html + "</body>\n</html>\n";
 }

@@ -62,4 +62,12 @@ std::string html_header(const ReportHeader& header, std::string_view title, std:
   return html + (is_long ? "</details>\n</header>\n" : "</header>\n");
 }
 
+std::string html_script(std::initializer_list<std::string_view> parts) {
+  std::string text = "<script>(() => {\n'use strict';\n";
+  for (const std::string_view part : parts) {
+    text += part;
+  }
+  return text + "})();</script>\n";
+}
+
 }  // namespace rubato

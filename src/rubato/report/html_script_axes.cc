@@ -4,7 +4,7 @@
 namespace rubato {
 namespace {
 
-constexpr std::string_view kScript = R"js(
+constexpr std::string_view kAxesScript = R"js(
 const timeSteps = [.001, .01, .1, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200,
   10800, 21600, 43200, 86400, 172800, 432000, 864000, 1728000, 4320000, 8640000, 31536000];
 const logTimes = [.001, .01, .1, 1, 10, 60, 600, 3600, 36000, 345600, 864000, 8640000, 86400000];
@@ -95,6 +95,6 @@ function timeAxis(low, high, width) {
 
 }  // namespace
 
-std::string_view html_script_axes() { return kScript; }
+std::string_view html_script_axes() { return kAxesScript; }
 
 }  // namespace rubato

@@ -4,7 +4,7 @@
 namespace rubato {
 namespace {
 
-constexpr std::string_view kScript = R"js(
+constexpr std::string_view kBaseScript = R"js(
 const data = JSON.parse(document.getElementById('data').textContent);
 const spaceName = document.getElementById('ns').namespaceURI;
 const hidden = new Set();  // Indices of runs that the legend has switched off.
@@ -90,6 +90,6 @@ function numbers(head, rows) {
 
 }  // namespace
 
-std::string_view html_script_base() { return kScript; }
+std::string_view html_script_base() { return kBaseScript; }
 
 }  // namespace rubato

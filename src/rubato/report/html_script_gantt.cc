@@ -4,7 +4,7 @@
 namespace rubato {
 namespace {
 
-constexpr std::string_view kScript = R"js(
+constexpr std::string_view kGanttScript = R"js(
 const gantt = document.getElementById('gantt');
 const canvas = gantt.querySelector('canvas');
 const paper = canvas.getContext('2d');
@@ -144,6 +144,6 @@ function drawGantt() {
 
 }  // namespace
 
-std::string_view html_script_gantt() { return kScript; }
+std::string_view html_script_gantt() { return kGanttScript; }
 
 }  // namespace rubato

@@ -4,7 +4,7 @@
 namespace rubato {
 namespace {
 
-constexpr std::string_view kScript = R"js(
+constexpr std::string_view kGanttInputScript = R"js(
 let waiting = false;
 function drawSoon() {
   if (waiting) return;
@@ -185,6 +185,6 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawGantt)
 
 }  // namespace
 
-std::string_view html_script_gantt_input() { return kScript; }
+std::string_view html_script_gantt_input() { return kGanttInputScript; }
 
 }  // namespace rubato

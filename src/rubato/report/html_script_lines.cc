@@ -4,7 +4,7 @@
 namespace rubato {
 namespace {
 
-constexpr std::string_view kScript = R"js(
+constexpr std::string_view kLinesScript = R"js(
 // The index of the last x that is not beyond `value`, or -1.
 function lastNotAbove(xs, value) {
   let low = 0;
@@ -149,6 +149,6 @@ if (data.runs.some((run) => run.due[run.due.length - 1] > 0)) {
 
 }  // namespace
 
-std::string_view html_script_lines() { return kScript; }
+std::string_view html_script_lines() { return kLinesScript; }
 
 }  // namespace rubato

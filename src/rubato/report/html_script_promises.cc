@@ -4,7 +4,7 @@
 namespace rubato {
 namespace {
 
-constexpr std::string_view kScript = R"js(
+constexpr std::string_view kPromisesScript = R"js(
 // The policy selectors of the two sections below move together.
 let chosen = Math.max(0, data.runs.findIndex((run) => run.promised.some((at) => at >= 0)));
 const choosers = [...document.querySelectorAll('.bar-head select')];
@@ -117,6 +117,6 @@ if (data.runs.some((run) => run.promised.some((at) => at >= 0))) {
 
 }  // namespace
 
-std::string_view html_script_promises() { return kScript; }
+std::string_view html_script_promises() { return kPromisesScript; }
 
 }  // namespace rubato

@@ -4,7 +4,7 @@
 namespace rubato {
 namespace {
 
-constexpr std::string_view kScript = R"js(
+constexpr std::string_view kSortScript = R"js(
 const comparison = document.getElementById('comparison');
 function sortBy(column, order) {
   const sign = order === 'ascending' ? 1 : -1;
@@ -36,6 +36,6 @@ heads.forEach((head, column) => {
 
 }  // namespace
 
-std::string_view html_script_sort() { return kScript; }
+std::string_view html_script_sort() { return kSortScript; }
 
 }  // namespace rubato

@@ -4,7 +4,7 @@
 namespace rubato {
 namespace {
 
-constexpr std::string_view kScript = R"js(
+constexpr std::string_view kTableScript = R"js(
 data.runs.forEach((run, index) => {
   const row = comparison.querySelector(`tr[data-row="${run.row}"] .swatch`);
   if (row) row.style.background = colour(index);
@@ -28,6 +28,6 @@ data.runs.forEach((run, index) => {
 
 }  // namespace
 
-std::string_view html_script_table() { return kScript; }
+std::string_view html_script_table() { return kTableScript; }
 
 }  // namespace rubato

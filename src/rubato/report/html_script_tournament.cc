@@ -4,7 +4,7 @@
 namespace rubato {
 namespace {
 
-constexpr std::string_view kScript = R"js(
+constexpr std::string_view kTournamentScript = R"js(
 const traces = [...new Set(data.groups.map((group) => group.trace))];
 let picked = traces[traces.length - 1];  // The last one is over all, if there are several.
 const noises = [...new Set(data.groups.map((group) => group.noise))];
@@ -170,6 +170,6 @@ choose(picked);
 
 }  // namespace
 
-std::string_view html_script_tournament() { return kScript; }
+std::string_view html_script_tournament() { return kTournamentScript; }
 
 }  // namespace rubato

@@ -4,7 +4,7 @@
 namespace rubato {
 namespace {
 
-constexpr std::string_view kStyle = R"css(
+constexpr std::string_view kChartsStyle = R"css(
 .grid {
   display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 20px; margin-top: 12px;
 }
@@ -97,6 +97,6 @@ canvas.moving { cursor: grabbing; }
 
 }  // namespace
 
-std::string_view html_style_charts() { return kStyle; }
+std::string_view html_style_charts() { return kChartsStyle; }
 
 }  // namespace rubato

@@ -4,7 +4,7 @@
 namespace rubato {
 namespace {
 
-constexpr std::string_view kStyle = R"css(
+constexpr std::string_view kTournamentStyle = R"css(
 #comparison .swatch { display: none; }
 #comparison .band th {
   padding: 0; background: var(--shade); text-align: left; max-width: none; overflow: visible;
@@ -28,6 +28,6 @@ constexpr std::string_view kStyle = R"css(
 
 }  // namespace
 
-std::string_view html_style_tournament() { return kStyle; }
+std::string_view html_style_tournament() { return kTournamentStyle; }
 
 }  // namespace rubato

@@ -13,8 +13,6 @@
 namespace rubato {
 namespace {
 
-constexpr std::string_view kHostile = "</script><script>alert(1)</script>\"'&<!--";
-
 const Topology kCluster = *Topology::parse("2x4");
 
 // The text between two marks.

@@ -11,10 +11,10 @@
 namespace rubato {
 namespace {
 
-const Topology kCluster = *Topology::parse("2x4:A100");
+const Topology kClusterOfA100 = *Topology::parse("2x4:A100");
 
 nlohmann::json events_of(std::span<const RunReport> runs) {
-  return nlohmann::json::parse(perfetto_trace(runs, kCluster))["traceEvents"];
+  return nlohmann::json::parse(perfetto_trace(runs, kClusterOfA100))["traceEvents"];
 }
 
 TEST(Perfetto, PutsEveryGpuOfABarOnItsTrack) {
@@ -94,13 +94,13 @@ TEST(Perfetto, ComesInPieces) {
   std::string joined;
   int pieces = 0;
 
-  write_perfetto(runs, kCluster, [&](std::string_view piece) {
+  write_perfetto(runs, kClusterOfA100, [&](std::string_view piece) {
     joined += piece;
     ++pieces;
   });
 
   EXPECT_GT(pieces, 5);
-  EXPECT_EQ(joined, perfetto_trace(runs, kCluster));
+  EXPECT_EQ(joined, perfetto_trace(runs, kClusterOfA100));
 }
 
 TEST(Perfetto, OfNothingIsStillJson) { EXPECT_TRUE(events_of({}).empty()); }

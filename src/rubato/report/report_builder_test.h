@@ -9,6 +9,9 @@
 
 namespace rubato {
 
+/// A name that would end a script or a text of a page if it were not escaped.
+inline constexpr const char* kHostile = "</script><script>alert(1)</script>\"'&<!--";
+
 inline ReportHeader plain_header() {
   return {.version = "0.1.0",
           .trace = "t.csv",

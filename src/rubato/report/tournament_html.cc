@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kCharts = R"html(
+constexpr std::string_view kTournamentCharts = R"html(
 <section class="grid" aria-label="Charts">
 <figure class="card" id="scatter"><div class="bar-head"><h2>Two aims at once</h2></div>
 <p class="note"></p>
@@ -109,15 +109,6 @@ std::string table_section(const Comparison& comparison) {
       note_of(comparison), html_table(comparison));
 }
 
-std::string script() {
-  std::string text = "<script>(() => {\n'use strict';\n";
-  for (const std::string_view part :
-       {html_script_base(), html_script_axes(), html_script_sort(), html_script_tournament()}) {
-    text += part;
-  }
-  return text + "})();</script>\n";
-}
-
 std::size_t count_traces(std::span<const RunGroup> groups) {
   std::set<std::string_view> traces;
   for (const RunGroup& group : groups) {
@@ -141,10 +132,12 @@ std::string tournament_html(const ReportHeader& header, std::span<const RunGroup
   html += html_header(
       header,
       fmt::format("{} policies on {} {}", policies, traces, traces == 1 ? "trace" : "traces"), "");
-  html += table_section(comparison) + std::string(kCharts) + "</main>\n";
+  html += table_section(comparison) + std::string(kTournamentCharts) + "</main>\n";
   html += fmt::format("<script type=\"application/json\" id=\"data\">{}</script>\n",
                       script_safe(data_of(comparison)));
-  return html + script() + "</body>\n</html>\n";
+  html += html_script(
+      {html_script_base(), html_script_axes(), html_script_sort(), html_script_tournament()});
+  return html + "</body>\n</html>\n";
 }
 
 }  // namespace rubato

@@ -13,8 +13,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kHostile = "</script><script>alert(1)</script>\"'&<!--";
-
 std::vector<RunGroup> two_traces() {
   std::vector<RunGroup> groups;
   for (const char* trace : {"x.csv", kHostile}) {

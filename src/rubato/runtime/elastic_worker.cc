@@ -11,15 +11,12 @@
 #include <fmt/format.h>
 
 #include "rubato/runtime/content_hash.h"
+#include "rubato/runtime/elapsed.h"
 #include "rubato/runtime/handover.h"
 #include "rubato/runtime/shm_communicator.h"
 
 namespace rubato {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point moment) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - moment).count();
-}
 
 Error disagreement(std::uint64_t step) {
   return Error{.code = ErrorCode::BadInput,

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "rubato/runtime/elapsed.h"
 #include "rubato/runtime/elastic_worker.h"
 #include "rubato/runtime/handover.h"
 
@@ -23,10 +24,6 @@ std::span<std::byte> bytes_of(StateHead& head) {
 
 std::span<std::byte> bytes_of(std::string& text) {
   return std::as_writable_bytes(std::span(text.data(), text.size()));
-}
-
-double seconds_since(std::chrono::steady_clock::time_point moment) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - moment).count();
 }
 
 }  // namespace

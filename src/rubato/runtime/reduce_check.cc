@@ -9,7 +9,7 @@ namespace rubato {
 namespace {
 
 /// Folds one more word into a fingerprint; every bit of both reaches every bit of the result.
-std::uint64_t mixed(std::uint64_t state, std::uint64_t word) {
+std::uint64_t folded(std::uint64_t state, std::uint64_t word) {
   state = (state ^ word) * 0x9e37'79b9'7f4a'7c15U;
   state ^= state >> 32U;
   state *= 0xd6e8'feb8'6659'fd93U;
@@ -49,25 +49,25 @@ Status check_reduce(const ReduceRequest& request, const ReduceLimits& limits) {
 }
 
 std::uint64_t fingerprint_of(const ReduceRequest& request) {
-  std::uint64_t state = mixed(request.wants_squares ? 2 : 1, request.floats);
+  std::uint64_t state = folded(request.wants_squares ? 2 : 1, request.floats);
   if (request.wants_squares) {
-    state = mixed(state, std::min(request.measured_floats, request.floats));
+    state = folded(state, std::min(request.measured_floats, request.floats));
   }
   if (request.floats == 0) {
     return state;
   }
   for (const ShardPlace& place : request.places) {
-    state = mixed(state, (static_cast<std::uint64_t>(place.rank) << 32U) +
-                             static_cast<std::uint64_t>(place.slot));
+    state = folded(state, (static_cast<std::uint64_t>(place.rank) << 32U) +
+                              static_cast<std::uint64_t>(place.slot));
   }
   for (const float weight : request.weights) {
-    state = mixed(state, std::bit_cast<std::uint32_t>(weight));
+    state = folded(state, std::bit_cast<std::uint32_t>(weight));
   }
   return state;
 }
 
 std::uint64_t fingerprint_of_broadcast(std::size_t bytes, int source) {
-  return mixed(mixed(3, bytes), static_cast<std::uint64_t>(source));
+  return folded(folded(3, bytes), static_cast<std::uint64_t>(source));
 }
 
 }  // namespace rubato

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kSmall = 1024;
 
 // Spreads a digit and a key over the upper 32 bits (two thirds of splitmix64's finaliser).
-std::uint64_t mixed(std::uint64_t digit, std::uint64_t key) {
+std::uint64_t spread(std::uint64_t digit, std::uint64_t key) {
   std::uint64_t bits = key + digit * 0x9e3779b97f4a7c15ULL;
   bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9ULL;
   return (bits ^ (bits >> 27U)) * 0x94d049bb133111ebULL;
@@ -47,8 +47,8 @@ std::uint64_t EpochOrder::sent_through(std::uint64_t number) const {
   std::uint64_t high = number / low_span_;
   std::uint64_t low = number % low_span_;
   for (std::size_t round = 0; round < rounds_; round += 2) {
-    high = turned(high, below(high_span_, mixed(low, keys_[round])), high_span_);
-    low = turned(low, below(low_span_, mixed(high, keys_[round + 1])), low_span_);
+    high = turned(high, below(high_span_, spread(low, keys_[round])), high_span_);
+    low = turned(low, below(low_span_, spread(high, keys_[round + 1])), low_span_);
   }
   return high * low_span_ + low;
 }

@@ -10,7 +10,7 @@ namespace rubato {
 namespace {
 
 /// The columns, by the order in which they are listed below.
-struct At {
+struct ElasticflowAt {
   enum : std::size_t {
     JobId,
     Submission,
@@ -27,7 +27,7 @@ struct At {
   };
 };
 
-constexpr std::array<Column, At::Count> kColumns{{
+constexpr std::array<Column, ElasticflowAt::Count> kElasticflowColumns{{
     {.name = "job_id"},
     {.name = "submission_time", .alias = "submit_time"},
     {.name = "num_iteration", .alias = "iteration"},
@@ -46,21 +46,22 @@ constexpr double kWorkMax = 1e18;
 class ElasticFlowReader final : public TableReader {
  public:
   explicit ElasticFlowReader(ReaderSetup setup)
-      : TableReader(std::move(setup), {.columns = kColumns}) {}
+      : TableReader(std::move(setup), {.columns = kElasticflowColumns}) {}
 
  private:
   void convert(Row& row, Job& job) override {
-    job.name = row.text(At::JobId);
-    job.arrival = row.moment(At::Submission);
-    job.work = row.number(At::Iterations, 0, kWorkMax);
-    job.model = row.text(At::Model);
-    job.batch = static_cast<int>(row.integer(At::Batch, 0, std::numeric_limits<int>::max()));
-    job.requested = row.gpus(At::Gpus);
-    job.duration = row.seconds(At::Duration);
-    if (row.has(At::BestEffort) && row.integer(At::BestEffort, 0, 1) == 1) {
+    job.name = row.text(ElasticflowAt::JobId);
+    job.arrival = row.moment(ElasticflowAt::Submission);
+    job.work = row.number(ElasticflowAt::Iterations, 0, kWorkMax);
+    job.model = row.text(ElasticflowAt::Model);
+    job.batch =
+        static_cast<int>(row.integer(ElasticflowAt::Batch, 0, std::numeric_limits<int>::max()));
+    job.requested = row.gpus(ElasticflowAt::Gpus);
+    job.duration = row.seconds(ElasticflowAt::Duration);
+    if (row.has(ElasticflowAt::BestEffort) && row.integer(ElasticflowAt::BestEffort, 0, 1) == 1) {
       job.job_class = JobClass::BestEffort;
     } else {
-      job.deadline = row.moment(At::Deadline);
+      job.deadline = row.moment(ElasticflowAt::Deadline);
     }
   }
 };

@@ -11,13 +11,13 @@ namespace {
 
 using testing::ElementsAre;
 
-const std::string kHeader =
+const std::string kElasticFlowColumns =
     "job_id,submit_time,iteration,model_name,ddl,batch_size,num_gpu,duration,best_effort\n";
 
-TraceText read(const std::string& text) { return read_text("elasticflow", text); }
+TraceText read_elasticflow(const std::string& text) { return read_text("elasticflow", text); }
 
 TEST(ElasticFlowReader, ReadsTheReleasedSpelling) {
-  const TraceText trace = read(
+  const TraceText trace = read_elasticflow(
       "job_id,submission_time,num_iteration,model_name,deadline,batch_size,num_gpu,duration\n"
       "965d744f,1932025,45775,resnet50,1933904,256,64,2429");
 
@@ -38,7 +38,8 @@ TEST(ElasticFlowReader, ReadsTheReleasedSpelling) {
 }
 
 TEST(ElasticFlowReader, ABestEffortJobHasNoDeadlineButKeepsTheRest) {
-  const TraceText trace = read(kHeader + "0,129,3877,inception3,849,64,1,804,1\n");
+  const TraceText trace =
+      read_elasticflow(kElasticFlowColumns + "0,129,3877,inception3,849,64,1,804,1\n");
 
   ASSERT_EQ(trace.jobs.size(), 1U);
   EXPECT_EQ(trace.jobs[0].job_class, JobClass::BestEffort);
@@ -47,7 +48,8 @@ TEST(ElasticFlowReader, ABestEffortJobHasNoDeadlineButKeepsTheRest) {
 }
 
 TEST(ElasticFlowReader, KeepsFileOrderAndNumbersIt) {
-  const TraceText trace = read(kHeader + "b,9,1,m,99,1,1,1,0\na,5,1,m,99,1,1,1,0\n");
+  const TraceText trace =
+      read_elasticflow(kElasticFlowColumns + "b,9,1,m,99,1,1,1,0\na,5,1,m,99,1,1,1,0\n");
 
   ASSERT_EQ(trace.jobs.size(), 2U);
   EXPECT_EQ(trace.jobs[0].name, "b");
@@ -55,7 +57,8 @@ TEST(ElasticFlowReader, KeepsFileOrderAndNumbersIt) {
 }
 
 TEST(ElasticFlowReader, ExplainsEveryBadFieldOfARow) {
-  const TraceText trace = read(kHeader + "0,-1,x,m,1e12,1.5,0,,2\n1,2,3\n2,2,3,m,9,1,1,1,0\n");
+  const TraceText trace =
+      read_elasticflow(kElasticFlowColumns + "0,-1,x,m,1e12,1.5,0,,2\n1,2,3\n2,2,3,m,9,1,1,1,0\n");
 
   EXPECT_FALSE(trace.status.ok());
   EXPECT_EQ(trace.status.error().message,
@@ -76,7 +79,7 @@ TEST(ElasticFlowReader, ExplainsEveryBadFieldOfARow) {
 }
 
 TEST(ElasticFlowReader, SuggestsTheColumnThatWasMeant) {
-  const TraceText trace = read(
+  const TraceText trace = read_elasticflow(
       "job_id,submit_time,iteration,model_name,ddl,batch_size,num_gpus,duration\n"
       "0,1,2,m,4,5,6,7\n");
 
@@ -88,7 +91,7 @@ TEST(ElasticFlowReader, SuggestsTheColumnThatWasMeant) {
 }
 
 TEST(ElasticFlowReader, StopsAtTheHundredthError) {
-  std::string text = kHeader;
+  std::string text = kElasticFlowColumns;
   for (int i = 0; i < 500; ++i) {
     text += "broken row\n";
   }
@@ -104,9 +107,9 @@ TEST(ElasticFlowReader, StopsAtTheHundredthError) {
 }
 
 TEST(ElasticFlowReader, AnEmptyTraceIsAnErrorAndAHeaderAloneIsNot) {
-  EXPECT_THAT(messages(read("")),
+  EXPECT_THAT(messages(read_elasticflow("")),
               ElementsAre("trace: found no rows, expected a header line and one row for each job"));
-  EXPECT_TRUE(read(kHeader).status.ok());
+  EXPECT_TRUE(read_elasticflow(kElasticFlowColumns).status.ok());
 }
 
 }  // namespace

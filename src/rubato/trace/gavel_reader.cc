@@ -11,7 +11,7 @@ namespace rubato {
 namespace {
 
 /// The columns, by the order in which they are listed below.
-struct At {
+struct GavelAt {
   enum : std::size_t {
     Type,
     Command,
@@ -28,7 +28,7 @@ struct At {
   };
 };
 
-constexpr std::array<Column, At::Count> kColumns{{
+constexpr std::array<Column, GavelAt::Count> kGavelColumns{{
     {.name = "job_type"},
     {.name = "command"},
     {.name = "working_directory"},
@@ -49,7 +49,7 @@ constexpr double kSloMax = 1e9;
 // Splits `LM (batch size 80)`; a type without a batch size is the model alone.
 void convert_type(Row& row, Job& job) {
   constexpr std::string_view kMark = " (batch size ";
-  const std::string_view type = row.text(At::Type);
+  const std::string_view type = row.text(GavelAt::Type);
   const std::size_t mark = type.find(kMark);
   job.model = type.substr(0, mark);
   if (mark == std::string_view::npos) {
@@ -58,7 +58,8 @@ void convert_type(Row& row, Job& job) {
   const std::string_view rest = type.substr(mark + kMark.size());
   const auto batch = parse_int(rest.substr(0, rest.find(')')));
   if (!batch || *batch < 1 || *batch > std::numeric_limits<int>::max()) {
-    row.reject(At::Type, "found " + shown(type) + ", expected a type like 'LM (batch size 80)'");
+    row.reject(GavelAt::Type,
+               "found " + shown(type) + ", expected a type like 'LM (batch size 80)'");
     return;
   }
   job.batch = static_cast<int>(*batch);
@@ -68,7 +69,7 @@ class GavelReader final : public TableReader {
  public:
   explicit GavelReader(ReaderSetup setup)
       : TableReader(std::move(setup),
-                    {.columns = kColumns, .separator = '\t', .has_header = false}) {}
+                    {.columns = kGavelColumns, .separator = '\t', .has_header = false}) {}
 
  private:
   [[nodiscard]] std::optional<Positions> positions_of(std::size_t fields) const override {
@@ -89,13 +90,13 @@ class GavelReader final : public TableReader {
   void convert(Row& row, Job& job) override {
     job.job_class = JobClass::BestEffort;
     convert_type(row, job);
-    job.work = row.number(At::Steps, 0, kStepsMax);
-    job.requested = row.gpus(At::ScaleFactor);
-    job.arrival = row.moment(At::Arrival);
-    if (row.has(At::Weight)) {
-      job.weight = row.number(At::Weight, 0, kWeightMax);
+    job.work = row.number(GavelAt::Steps, 0, kStepsMax);
+    job.requested = row.gpus(GavelAt::ScaleFactor);
+    job.arrival = row.moment(GavelAt::Arrival);
+    if (row.has(GavelAt::Weight)) {
+      job.weight = row.number(GavelAt::Weight, 0, kWeightMax);
     }
-    const bool has_slo = row.has(At::Slo) && row.number(At::Slo, -1, kSloMax) > 0;
+    const bool has_slo = row.has(GavelAt::Slo) && row.number(GavelAt::Slo, -1, kSloMax) > 0;
     if (has_slo && !has_warned_) {
       has_warned_ = true;
       problems().warning(row.line(), "SLO",

@@ -9,7 +9,7 @@ namespace rubato {
 namespace {
 
 /// The columns, by the order in which they are listed below.
-struct At {
+struct HeliosAt {
   enum : std::size_t {
     JobId,
     User,
@@ -28,7 +28,7 @@ struct At {
   };
 };
 
-constexpr std::array<Column, At::Count> kColumns{{
+constexpr std::array<Column, HeliosAt::Count> kHeliosColumns{{
     {.name = "job_id"},
     {.name = "user", .alias = {}, .is_required = false},
     {.name = "vc", .alias = {}, .is_required = false},
@@ -46,20 +46,21 @@ constexpr std::array<Column, At::Count> kColumns{{
 
 class HeliosReader final : public TableReader {
  public:
-  explicit HeliosReader(ReaderSetup setup) : TableReader(std::move(setup), {.columns = kColumns}) {}
+  explicit HeliosReader(ReaderSetup setup)
+      : TableReader(std::move(setup), {.columns = kHeliosColumns}) {}
 
  private:
   void convert(Row& row, Job& job) override {
     job.job_class = JobClass::BestEffort;
-    job.name = row.text(At::JobId);
-    job.tenant = row.text(At::VirtualCluster);
-    job.arrival = row.date(At::Submit);
-    job.duration = row.seconds(At::Duration);
-    job.requested = static_cast<int>(row.integer(At::Gpus, 0, kGpusMax));
+    job.name = row.text(HeliosAt::JobId);
+    job.tenant = row.text(HeliosAt::VirtualCluster);
+    job.arrival = row.date(HeliosAt::Submit);
+    job.duration = row.seconds(HeliosAt::Duration);
+    job.requested = static_cast<int>(row.integer(HeliosAt::Gpus, 0, kGpusMax));
     if (row.is_usable() && job.requested == 0) {
-      row.skip(At::Gpus, "the job uses no GPU");
+      row.skip(HeliosAt::Gpus, "the job uses no GPU");
     } else if (row.is_usable() && job.duration == Duration{0}) {
-      row.skip(At::Duration, "the job never ran");
+      row.skip(HeliosAt::Duration, "the job never ran");
     }
   }
 };

@@ -10,13 +10,13 @@ namespace {
 
 using testing::ElementsAre;
 
-const std::string kHeader =
+const std::string kHeliosColumns =
     "job_id,user,vc,jobname,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,"
     "duration,queue\n";
 
 TEST(HeliosReader, ReadsAJob) {
   const TraceText trace =
-      read_text("helios", kHeader +
+      read_text("helios", kHeliosColumns +
                               "17,u1,vcA,train,8,32,1,COMPLETED,2020-04-01 00:00:10,"
                               "2020-04-01 00:01:10,2020-04-01 01:01:10,3600,60\n");
 
@@ -45,7 +45,7 @@ TEST(HeliosReader, TheNameColumnMayBeMissingAsInThePublicFiles) {
 
 TEST(HeliosReader, CountsTheJobsItSkips) {
   const TraceText trace =
-      read_text("helios", kHeader +
+      read_text("helios", kHeliosColumns +
                               "1,u,v,j,0,1,1,COMPLETED,2020-04-01 00:00:10,,,5,0\n"
                               "2,u,v,j,0,1,1,COMPLETED,2020-04-01 00:00:10,,,5,0\n"
                               "3,u,v,j,1,1,1,CANCELLED,2020-04-01 00:00:10,,,0,0\n");
@@ -60,7 +60,7 @@ TEST(HeliosReader, CountsTheJobsItSkips) {
 
 TEST(HeliosReader, ExplainsABadDate) {
   const TraceText trace =
-      read_text("helios", kHeader + "1,u,v,j,1,1,1,X,2020-02-30 00:00:00,,,5,0\n");
+      read_text("helios", kHeliosColumns + "1,u,v,j,1,1,1,X,2020-02-30 00:00:00,,,5,0\n");
 
   EXPECT_THAT(messages(trace), ElementsAre("trace:2: submit_time: found '2020-02-30 00:00:00', "
                                            "expected a date like 2017-10-07 01:11:39"));

@@ -13,7 +13,7 @@ namespace rubato {
 namespace {
 
 /// The columns, by the order in which they are listed below.
-struct At {
+struct PaiAt {
   enum : std::size_t {
     JobName,
     TaskName,
@@ -29,7 +29,7 @@ struct At {
   };
 };
 
-constexpr std::array<Column, At::Count> kColumns{{
+constexpr std::array<Column, PaiAt::Count> kPaiColumns{{
     {.name = "job_name"},
     {.name = "task_name"},
     {.name = "inst_num"},
@@ -47,38 +47,39 @@ constexpr double kPercentMax = 1e6;
 class PaiReader final : public TableReader {
  public:
   explicit PaiReader(ReaderSetup setup)
-      : TableReader(std::move(setup), {.columns = kColumns, .has_header = false}) {}
+      : TableReader(std::move(setup), {.columns = kPaiColumns, .has_header = false}) {}
 
  private:
   void convert(Row& row, Job& job) override {
-    if (!row.has(At::PlanGpu)) {
-      row.skip(At::PlanGpu, "the task uses no GPU");
+    if (!row.has(PaiAt::PlanGpu)) {
+      row.skip(PaiAt::PlanGpu, "the task uses no GPU");
       return;
     }
-    if (!row.has(At::Start) || !row.has(At::End)) {
-      row.skip(row.has(At::Start) ? At::End : At::Start, "the task has not started or not ended");
+    if (!row.has(PaiAt::Start) || !row.has(PaiAt::End)) {
+      row.skip(row.has(PaiAt::Start) ? PaiAt::End : PaiAt::Start,
+               "the task has not started or not ended");
       return;
     }
     job.job_class = JobClass::BestEffort;
-    job.name = fmt::format("{}/{}", row.text(At::JobName), row.text(At::TaskName));
-    job.arrival = row.moment(At::Start);
-    job.duration = row.moment(At::End) - job.arrival;
-    if (row.text(At::GpuType) != "MISC" && row.text(At::GpuType) != "CPU") {
-      job.gpu_type = row.text(At::GpuType);
+    job.name = fmt::format("{}/{}", row.text(PaiAt::JobName), row.text(PaiAt::TaskName));
+    job.arrival = row.moment(PaiAt::Start);
+    job.duration = row.moment(PaiAt::End) - job.arrival;
+    if (row.text(PaiAt::GpuType) != "MISC" && row.text(PaiAt::GpuType) != "CPU") {
+      job.gpu_type = row.text(PaiAt::GpuType);
     }
-    const auto instances = static_cast<double>(row.integer(At::Instances, 1, kGpusMax));
-    const double gpus = std::ceil(instances * row.number(At::PlanGpu, 0, kPercentMax) / 100);
+    const auto instances = static_cast<double>(row.integer(PaiAt::Instances, 1, kGpusMax));
+    const double gpus = std::ceil(instances * row.number(PaiAt::PlanGpu, 0, kPercentMax) / 100);
     if (!row.is_usable()) {
       return;
     }
     if (gpus < 1) {
-      row.skip(At::PlanGpu, "the task uses no GPU");
+      row.skip(PaiAt::PlanGpu, "the task uses no GPU");
     } else if (gpus > kGpusMax) {
-      row.reject(At::PlanGpu,
+      row.reject(PaiAt::PlanGpu,
                  fmt::format("found {:.0f} GPUs, expected at most {}", gpus, kGpusMax));
     } else if (job.duration < Duration{0}) {
-      row.reject(At::End, fmt::format("{} is before start_time, which is {}", row.text(At::End),
-                                      row.text(At::Start)));
+      row.reject(PaiAt::End, fmt::format("{} is before start_time, which is {}",
+                                         row.text(PaiAt::End), row.text(PaiAt::Start)));
     } else {
       job.requested = static_cast<int>(gpus);
     }

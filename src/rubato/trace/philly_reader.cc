@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rubato/trace/date.h"
+#include "rubato/trace/json_member.h"
 #include "rubato/trace/json_reader.h"
 
 namespace rubato {
@@ -16,17 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The member, or null if the value is no object or lacks it.
-const Json& member(const Json& value, const char* key) {
-  static const Json kNothing;
-  if (!value.is_object()) {
-    return kNothing;
-  }
-  const auto found = value.find(key);
-  return found == value.end() ? kNothing : *found;
-}
-
-std::string text_of(const Json& value) {
+std::string string_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : std::string{};
 }
 
@@ -81,7 +72,7 @@ class PhillyReader final : public JsonReader {
     if (!submitted) {
       problems().error(line, "submitted_time",
                        fmt::format("found {}, expected a date like 2017-10-07 01:11:39",
-                                   shown(text_of(member(record, "submitted_time")))));
+                                   shown(string_of(member(record, "submitted_time")))));
       return;
     }
     const Json& attempts = member(record, "attempts");
@@ -93,8 +84,8 @@ class PhillyReader final : public JsonReader {
     if (is_job(ran, line)) {
       Job job;
       job.id = JobId{emitted()};
-      job.name = text_of(member(record, "jobid"));
-      job.tenant = text_of(member(record, "vc"));
+      job.name = string_of(member(record, "jobid"));
+      job.tenant = string_of(member(record, "vc"));
       job.job_class = JobClass::BestEffort;
       job.arrival = Instant{std::chrono::seconds(*submitted)};
       job.requested = static_cast<int>(ran.gpus);

@@ -14,7 +14,7 @@ namespace rubato {
 namespace {
 
 /// The columns, by the order in which they are listed below.
-struct At {
+struct PolluxAt {
   enum : std::size_t {
     Name,
     Time,
@@ -29,7 +29,7 @@ struct At {
   };
 };
 
-constexpr std::array<Column, At::Count> kColumns{{
+constexpr std::array<Column, PolluxAt::Count> kPolluxColumns{{
     {.name = "name"},
     {.name = "time"},
     {.name = "application"},
@@ -46,34 +46,35 @@ constexpr double kSamplesMax = 1e18;
 
 class PolluxReader final : public TableReader {
  public:
-  explicit PolluxReader(ReaderSetup setup) : TableReader(std::move(setup), {.columns = kColumns}) {}
+  explicit PolluxReader(ReaderSetup setup)
+      : TableReader(std::move(setup), {.columns = kPolluxColumns}) {}
 
  private:
   void convert(Row& row, Job& job) override {
-    job.name = row.text(At::Name);
-    job.arrival = row.moment(At::Time);
-    job.model = row.text(At::Application);
-    job.requested = row.gpus(At::Replicas);
-    job.batch = static_cast<int>(row.integer(At::Batch, 1, std::numeric_limits<int>::max()));
-    job.job_class = row.has(At::Deadline) ? JobClass::Slo : JobClass::BestEffort;
-    if (row.has(At::Deadline)) {
-      job.deadline = row.moment(At::Deadline);
+    job.name = row.text(PolluxAt::Name);
+    job.arrival = row.moment(PolluxAt::Time);
+    job.model = row.text(PolluxAt::Application);
+    job.requested = row.gpus(PolluxAt::Replicas);
+    job.batch = static_cast<int>(row.integer(PolluxAt::Batch, 1, std::numeric_limits<int>::max()));
+    job.job_class = row.has(PolluxAt::Deadline) ? JobClass::Slo : JobClass::BestEffort;
+    if (row.has(PolluxAt::Deadline)) {
+      job.deadline = row.moment(PolluxAt::Deadline);
     }
-    if (row.has(At::Duration)) {
-      job.duration = row.seconds(At::Duration);
+    if (row.has(PolluxAt::Duration)) {
+      job.duration = row.seconds(PolluxAt::Duration);
     }
-    if (row.has(At::Samples) && job.batch > 0) {
-      job.work = std::ceil(row.number(At::Samples, 0, kSamplesMax) / job.batch);
+    if (row.has(PolluxAt::Samples) && job.batch > 0) {
+      job.work = std::ceil(row.number(PolluxAt::Samples, 0, kSamplesMax) / job.batch);
     }
-    if (row.has(At::Category)) {
+    if (row.has(PolluxAt::Category)) {
       convert_category(row, job);
     }
   }
 
   static void convert_category(Row& row, Job& job) {
-    const std::string_view category = row.text(At::Category);
+    const std::string_view category = row.text(PolluxAt::Category);
     if (std::ranges::find(kCategories, category) == kCategories.end()) {
-      row.reject(At::Category,
+      row.reject(PolluxAt::Category,
                  fmt::format("found {}, expected one of {}", shown(category),
                              fmt::join(kCategories, ", ")),
                  did_you_mean(category, kCategories));

@@ -233,6 +233,34 @@ void read_value(Fields& job_fields, ValueFunction& value) {
   job_fields.absorb(fields);
 }
 
+// A number of workers and its speed; a count of zero if it is none.
+ScalingPoint point_of(const Json& element) {
+  const bool is_pair = element.is_array() && element.size() == 2 &&
+                       element[0].is_number_unsigned() && element[1].is_number() &&
+                       element[0].get<std::uint64_t>() <= static_cast<std::uint64_t>(kGpusMax);
+  if (!is_pair) {
+    return {};
+  }
+  const ScalingPoint point{.workers = element[0].get<int>(), .speed = element[1].get<double>()};
+  return point.speed > 0 && point.speed <= kAmountMax ? point : ScalingPoint{};
+}
+
+void read_speeds(Fields& fields, std::vector<ScalingPoint>& speeds) {
+  const Json* list = fields.list("speeds");
+  if (list == nullptr) {
+    return;
+  }
+  for (const Json& element : *list) {
+    const ScalingPoint point = point_of(element);
+    if (point.workers <= (speeds.empty() ? 0 : speeds.back().workers)) {
+      fields.reject("speeds",
+                    "expected [workers, steps per second] with rising workers, all above zero");
+      return;
+    }
+    speeds.push_back(point);
+  }
+}
+
 void read_job(Fields& fields, Job& job) {
   fields.required("arrival");
   if (const Json* id = fields.find("id")) {
@@ -267,6 +295,7 @@ void read_job(Fields& fields, Job& job) {
   fields.number("data_gb", 0, kDataMax, job.data_gb);
   fields.number("weight", 0, kAmountMax, job.weight);
   read_value(fields, job.value);
+  read_speeds(fields, job.speeds);
 }
 
 class RubatoReader final : public RecordReader {

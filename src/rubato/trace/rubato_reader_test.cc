@@ -10,12 +10,12 @@ namespace {
 
 using testing::ElementsAre;
 
-const std::string kHeader = "{\"format\":\"rubato-trace/2\"}\n";
+const std::string kRubatoHeader = "{\"format\":\"rubato-trace/2\"}\n";
 
-TraceText read(const std::string& jobs) { return read_text("rubato", kHeader + jobs); }
+TraceText read_rubato(const std::string& jobs) { return read_text("rubato", kRubatoHeader + jobs); }
 
 TEST(RubatoReader, OnlyTheArrivalIsRequired) {
-  const TraceText trace = read("{\"arrival\":1.5}\n\n{\"arrival\":2,\"deadline\":9}\n");
+  const TraceText trace = read_rubato("{\"arrival\":1.5}\n\n{\"arrival\":2,\"deadline\":9}\n");
 
   ASSERT_TRUE(trace.status.ok());
   ASSERT_EQ(trace.jobs.size(), 2U);
@@ -28,13 +28,14 @@ TEST(RubatoReader, OnlyTheArrivalIsRequired) {
 }
 
 TEST(RubatoReader, ReadsEveryField) {
-  const TraceText trace =
-      read(R"({"id":7,"name":"n","tenant":"t","class":"soft","arrival":1,"deadline":5,"work":2.5,)"
-           R"("model":"m","batch":8,"requested":4,"duration":3,)"
-           R"("workers":{"min":2,"max":8,"listed":[2,4,8]},"gpu_type":"A100","region":"west",)"
-           R"("data_gb":12.5,"weight":0.5,)"
-           R"("value":{"kind":"steps","amount":3,"decay":0.5,"knee":7,)"
-           R"("steps":[{"within":1,"amount":9},{"within":2,"amount":3}]}})");
+  const TraceText trace = read_rubato(
+      R"({"id":7,"name":"n","tenant":"t","class":"soft","arrival":1,"deadline":5,"work":2.5,)"
+      R"("model":"m","batch":8,"requested":4,"duration":3,)"
+      R"("workers":{"min":2,"max":8,"listed":[2,4,8]},"gpu_type":"A100","region":"west",)"
+      R"("data_gb":12.5,"weight":0.5,)"
+      R"("value":{"kind":"steps","amount":3,"decay":0.5,"knee":7,)"
+      R"("steps":[{"within":1,"amount":9},{"within":2,"amount":3}]},)"
+      R"("speeds":[[1,10.0],[2,19]]})");
 
   ASSERT_TRUE(trace.status.ok());
   const Job& job = trace.jobs.at(0);
@@ -49,11 +50,12 @@ TEST(RubatoReader, ReadsEveryField) {
   EXPECT_EQ(job.value.kind, ValueKind::Steps);
   EXPECT_EQ(job.value.knee, std::chrono::seconds(7));
   EXPECT_EQ(job.value.steps.size(), 2U);
+  EXPECT_EQ(job.speeds, (std::vector<ScalingPoint>{{1, 10}, {2, 19}}));
 }
 
 TEST(RubatoReader, RefusesUnknownFieldsWithTheNearestSpelling) {
   const TraceText trace =
-      read("{\"arrival\":1,\"dedline\":5}\n{\"arrival\":1,\"workers\":{\"mim\":1}}\n");
+      read_rubato("{\"arrival\":1,\"dedline\":5}\n{\"arrival\":1,\"workers\":{\"mim\":1}}\n");
 
   EXPECT_FALSE(trace.status.ok());
   EXPECT_TRUE(trace.jobs.empty());
@@ -63,7 +65,7 @@ TEST(RubatoReader, RefusesUnknownFieldsWithTheNearestSpelling) {
 }
 
 TEST(RubatoReader, ExplainsWrongValues) {
-  const TraceText trace = read(
+  const TraceText trace = read_rubato(
       "{}\n"
       "{\"arrival\":\"soon\"}\n"
       "{\"arrival\":1600000000000}\n"
@@ -97,6 +99,16 @@ TEST(RubatoReader, ExplainsWrongValues) {
           "trace:12: id: expected a whole number, zero or more",
           "trace:13: found '[1]', expected an object",
           "trace:14: found '{\"arrival\":1', expected one JSON object"));
+}
+
+TEST(RubatoReader, RefusesSpeedsThatCannotBe) {
+  for (const std::string bad : {"[[0,1]]", "[[1,0]]", "[[1,-2]]", "[[2,1],[2,3]]", "[[1.5,1]]",
+                                "[[1]]", "[[1,2,3]]", "[1,2]", "[[1,\"2\"]]", "[[-1,2]]"}) {
+    EXPECT_THAT(messages(read_rubato("{\"arrival\":1,\"speeds\":" + bad + "}\n")),
+                ElementsAre("trace:2: speeds: expected [workers, steps per second] with rising "
+                            "workers, all above zero"))
+        << bad;
+  }
 }
 
 TEST(RubatoReader, RefusesOtherVersionsAndMissingHeaders) {

@@ -10,15 +10,15 @@
 namespace rubato {
 
 inline constexpr std::string_view kRubatoTraceFormat = "rubato-trace/2";
-/// The same without `region` and `data_gb`; still read.
+/// The same without `region`, `data_gb` and `speeds`; still read.
 inline constexpr std::string_view kRubatoTraceOldFormat = "rubato-trace/1";
 
 inline constexpr std::array<std::string_view, 4> kHeaderFields{"format", "source", "seed", "jobs"};
 
-inline constexpr std::array<std::string_view, 17> kJobFields{
+inline constexpr std::array<std::string_view, 18> kJobFields{
     "id",       "name",   "tenant",  "class",     "arrival",  "deadline",
     "work",     "model",  "batch",   "requested", "duration", "workers",
-    "gpu_type", "region", "data_gb", "weight",    "value"};
+    "gpu_type", "region", "data_gb", "weight",    "value",    "speeds"};
 
 inline constexpr std::array<std::string_view, 3> kWorkersFields{"min", "max", "listed"};
 

@@ -57,6 +57,14 @@ std::string value_text(const ValueFunction& value) {
   return object.closed();
 }
 
+std::string speeds_text(const std::vector<ScalingPoint>& speeds) {
+  std::string text;
+  for (const ScalingPoint& point : speeds) {
+    text += fmt::format("{}[{},{}]", text.empty() ? "" : ",", point.workers, shortest(point.speed));
+  }
+  return "[" + text + "]";
+}
+
 }  // namespace
 
 std::string rubato_header_line(const RubatoTraceHeader& header) {
@@ -109,6 +117,9 @@ std::string rubato_job_line(const Job& job) {
   }
   if (job.value != defaults.value) {
     object.add("value", value_text(job.value));
+  }
+  if (!job.speeds.empty()) {
+    object.add("speeds", speeds_text(job.speeds));
   }
   return object.closed() + "\n";
 }

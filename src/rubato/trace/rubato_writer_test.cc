@@ -76,6 +76,10 @@ Job any_job(std::uint64_t seed) {
   if (random.chance(0.5)) {
     job.value = any_value(random);
   }
+  if (random.chance(0.5)) {
+    job.speeds = {{.workers = 1, .speed = random.uniform(0.1, 10)},
+                  {.workers = kGpusMax, .speed = 1.0 / 3}};
+  }
   return job;
 }
 
@@ -97,6 +101,7 @@ void expect_same(const Job& left, const Job& right) {
   EXPECT_EQ(left.data_gb, right.data_gb);
   EXPECT_EQ(left.weight, right.weight);
   EXPECT_EQ(left.value, right.value);
+  EXPECT_EQ(left.speeds, right.speeds);
 }
 
 TEST(RubatoWriter, EveryJobReadsBackBitForBit) {

@@ -9,22 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "rubato/base/parse.h"
+#include "rubato/trace/json_member.h"
 #include "rubato/trace/json_reader.h"
 
 namespace rubato {
 namespace {
 
 using Json = nlohmann::json;
-
-// The member, or null if the value is no object or lacks it.
-const Json& member(const Json& value, const char* key) {
-  static const Json kNothing;
-  if (!value.is_object()) {
-    return kNothing;
-  }
-  const auto found = value.find(key);
-  return found == value.end() ? kNothing : *found;
-}
 
 // Numbers come plain or, in newer versions, as {"set": true, "number": 5}; -1 for anything else.
 double number_of(const Json& value) {

@@ -10,7 +10,7 @@ namespace rubato {
 namespace {
 
 /// The columns, by the order in which they are listed below.
-struct At {
+struct SwfAt {
   enum : std::size_t {
     JobNumber = 0,
     Submit = 1,
@@ -23,7 +23,7 @@ struct At {
   };
 };
 
-constexpr std::array<Column, At::Count> kColumns{{
+constexpr std::array<Column, SwfAt::Count> kSwfColumns{{
     {.name = "job_number"},
     {.name = "submit_time"},
     {.name = "wait_time"},
@@ -49,35 +49,36 @@ bool is_unknown(std::string_view text) { return text == "-1"; }
 class SwfReader final : public TableReader {
  public:
   explicit SwfReader(ReaderSetup setup)
-      : TableReader(std::move(setup),
-                    {.columns = kColumns, .separator = ' ', .comment = ';', .has_header = false}) {}
+      : TableReader(
+            std::move(setup),
+            {.columns = kSwfColumns, .separator = ' ', .comment = ';', .has_header = false}) {}
 
  private:
   void convert(Row& row, Job& job) override {
     job.job_class = JobClass::BestEffort;
-    job.name = row.text(At::JobNumber);
-    job.arrival = row.moment(At::Submit);
-    if (is_unknown(row.text(At::RunTime))) {
-      row.skip(At::RunTime, "the job never ran");
+    job.name = row.text(SwfAt::JobNumber);
+    job.arrival = row.moment(SwfAt::Submit);
+    if (is_unknown(row.text(SwfAt::RunTime))) {
+      row.skip(SwfAt::RunTime, "the job never ran");
       return;
     }
-    job.duration = row.seconds(At::RunTime);
+    job.duration = row.seconds(SwfAt::RunTime);
     const bool is_allocated =
-        !is_unknown(row.text(At::Allocated)) && row.text(At::Allocated) != "0";
-    const std::size_t processors = is_allocated ? At::Allocated : At::Requested;
+        !is_unknown(row.text(SwfAt::Allocated)) && row.text(SwfAt::Allocated) != "0";
+    const std::size_t processors = is_allocated ? SwfAt::Allocated : SwfAt::Requested;
     if (is_unknown(row.text(processors))) {
       row.skip(processors, "the job has no known number of processors");
       return;
     }
     job.requested = row.gpus(processors);
-    if (!is_unknown(row.text(At::User))) {
-      job.tenant = "user-" + std::string(row.text(At::User));
+    if (!is_unknown(row.text(SwfAt::User))) {
+      job.tenant = "user-" + std::string(row.text(SwfAt::User));
     }
-    if (!is_unknown(row.text(At::Executable))) {
-      job.model = "app-" + std::string(row.text(At::Executable));
+    if (!is_unknown(row.text(SwfAt::Executable))) {
+      job.model = "app-" + std::string(row.text(SwfAt::Executable));
     }
     if (row.is_usable() && job.duration == Duration{0}) {
-      row.skip(At::RunTime, "the job never ran");
+      row.skip(SwfAt::RunTime, "the job never ran");
     }
   }
 };

@@ -13,42 +13,6 @@
 namespace rubato {
 namespace {
 
-constexpr double kWorkersMax = 1e6;
-
-// Whoever can run somewhere is admitted.
-Verdict judge(const JobState& job, const View& view) {
-  const Reason reason = why_unrunnable(job, view);
-  const VerdictKind kind = reason == Reason::None ? VerdictKind::Admit : VerdictKind::Refuse;
-  return Verdict{.job = job.id(), .kind = kind, .reason = reason};
-}
-
-std::vector<const JobState*> in_order_of_arrival(const View& view) {
-  std::vector<const JobState*> line;
-  view.jobs.for_each([&](const JobState& job) {
-    if (job.admitted) {
-      line.push_back(&job);
-    }
-  });
-  const auto arrival = [](const JobState* job) { return std::pair(job->job.arrival, job->id()); };
-  std::ranges::sort(line, {}, arrival);
-  return line;
-}
-
-// The fewest workers for everyone who fits, taken from `free`; none for the others.
-std::vector<Target> start_all(const View& view, std::vector<int>& free) {
-  std::vector<Target> targets;
-  for (const JobState* job : in_order_of_arrival(view)) {
-    const auto gang = gang_of(*job, view);
-    RUBATO_CHECK(gang.has_value());
-    int& left = free[gang->pool.value];
-    const int fewest = view.curve(*job, gang->pool).smallest().workers;
-    const int workers = fewest <= left ? fewest : 0;
-    left -= workers;
-    targets.push_back(Target{.job = job->id(), .pool = gang->pool, .workers = workers});
-  }
-  return targets;
-}
-
 // Its state is the last round: everything else is read from the view.
 class FirstComePolicy final : public Policy {
  public:
@@ -95,6 +59,40 @@ class FirstComePolicy final : public Policy {
   }
 
  private:
+  // Whoever can run somewhere is admitted.
+  [[nodiscard]] static Verdict judge(const JobState& job, const View& view) {
+    const Reason reason = why_unrunnable(job, view);
+    const VerdictKind kind = reason == Reason::None ? VerdictKind::Admit : VerdictKind::Refuse;
+    return Verdict{.job = job.id(), .kind = kind, .reason = reason};
+  }
+
+  [[nodiscard]] static std::vector<const JobState*> in_order_of_arrival(const View& view) {
+    std::vector<const JobState*> line;
+    view.jobs.for_each([&](const JobState& job) {
+      if (job.admitted) {
+        line.push_back(&job);
+      }
+    });
+    const auto arrival = [](const JobState* job) { return std::pair(job->job.arrival, job->id()); };
+    std::ranges::sort(line, {}, arrival);
+    return line;
+  }
+
+  // The fewest workers for everyone who fits, taken from `free`; none for the others.
+  [[nodiscard]] static std::vector<Target> start_all(const View& view, std::vector<int>& free) {
+    std::vector<Target> targets;
+    for (const JobState* job : in_order_of_arrival(view)) {
+      const auto gang = gang_of(*job, view);
+      RUBATO_CHECK(gang.has_value());
+      int& left = free[gang->pool.value];
+      const int fewest = view.curve(*job, gang->pool).smallest().workers;
+      const int workers = fewest <= left ? fewest : 0;
+      left -= workers;
+      targets.push_back(Target{.job = job->id(), .pool = gang->pool, .workers = workers});
+    }
+    return targets;
+  }
+
   // Sorting is the dearest part: n log n in jobs.
   [[nodiscard]] std::vector<Target> shares(const View& view) const {
     std::vector<int> free(view.capacity.begin(), view.capacity.end());
@@ -117,7 +115,8 @@ class FirstComePolicy final : public Policy {
   RoundTimer timer_;
 };
 
-Result<std::unique_ptr<Policy>> make(const PolicyOptions& options) {
+Result<std::unique_ptr<Policy>> make_first_come(const PolicyOptions& options) {
+  constexpr double kWorkersMax = 1e6;
   constexpr std::array<std::string_view, 1> kKnown = {"workers_max"};
   if (Status status = options.only(kKnown); !status) {
     return status.error();
@@ -141,7 +140,7 @@ PolicyInfo first_come_policy() {
           .needs = "speed curve",
           .use_when = "as a starting point for a scheduler of your own",
           .options = "workers_max=1024 (most workers of one job)",
-          .make = make};
+          .make = make_first_come};
 }
 
 }  // namespace rubato

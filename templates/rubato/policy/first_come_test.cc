@@ -11,9 +11,9 @@
 namespace rubato {
 namespace {
 
-Result<std::unique_ptr<Policy>> make() { return make_policy("first-come"); }
+auto default_first_come() { return make_policy("first-come"); }
 
-std::vector<Job> random_jobs(std::uint64_t seed) {
+std::vector<Job> random_first_come_jobs(std::uint64_t seed) {
   Random random(seed);
   std::vector<Job> jobs;
   for (std::uint64_t id = 1; id <= 8; ++id) {
@@ -24,7 +24,7 @@ std::vector<Job> random_jobs(std::uint64_t seed) {
 }
 
 TEST(FirstCome, GivesTheFirstInLineWhatTheOthersLeave) {
-  Scene scene(make, {.cluster = "1x4"});
+  Scene scene(default_first_come, {.cluster = "1x4"});
   scene.submit({linear_job(1, 0, 1, 10), linear_job(2, 1, 1, 6)});
 
   scene.run();
@@ -34,7 +34,7 @@ TEST(FirstCome, GivesTheFirstInLineWhatTheOthersLeave) {
 }
 
 TEST(FirstCome, WaitsForTheSlotBetweenTwoRounds) {
-  Scene scene(make, {.cluster = "1x4", .slot_seconds = 60});
+  Scene scene(default_first_come, {.cluster = "1x4", .slot_seconds = 60});
   scene.submit({linear_job(1, 0, 1, 400), linear_job(2, 1, 1, 10)});
 
   scene.run();
@@ -58,7 +58,7 @@ TEST(FirstCome, RefusesOptionsItCannotFollow) {
 }
 
 TEST(FirstCome, RefusesAJobThatCanRunNowhere) {
-  Scene scene(make, {.cluster = "1x4"});
+  Scene scene(default_first_come, {.cluster = "1x4"});
   Job wide = linear_job(1, 0, 8, 5);
   wide.workers.min = 8;
   scene.submit(wide);
@@ -72,7 +72,7 @@ TEST(FirstCome, RefusesAJobThatCanRunNowhere) {
 TEST(FirstCome, UsesAllPools) {
   std::vector<SpeedRow> speeds = linear_speeds("T4");
   std::ranges::copy(linear_speeds("A100"), std::back_inserter(speeds));
-  Scene scene(make, {.cluster = "1x2:T4+1x4:A100", .speeds = speeds});
+  Scene scene(default_first_come, {.cluster = "1x2:T4+1x4:A100", .speeds = speeds});
   scene.submit({linear_job(1, 0, 2, 5), linear_job(2, 0, 4, 5)});
 
   scene.run();
@@ -82,7 +82,7 @@ TEST(FirstCome, UsesAllPools) {
 }
 
 TEST(FirstCome, GoesOnAfterANodeIsLost) {
-  Scene scene(make, {.cluster = "2x1"});
+  Scene scene(default_first_come, {.cluster = "2x1"});
   scene.submit(linear_job(1, 0, 1, 10));
 
   scene.run_until(2);
@@ -94,10 +94,10 @@ TEST(FirstCome, GoesOnAfterANodeIsLost) {
 
 TEST(FirstCome, ContinuesFromASavedState) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    Scene kept(make, {.slot_seconds = 2});
-    Scene reloaded(make, {.slot_seconds = 2, .reloads = true});
-    kept.submit(random_jobs(seed));
-    reloaded.submit(random_jobs(seed));
+    Scene kept(default_first_come, {.slot_seconds = 2});
+    Scene reloaded(default_first_come, {.slot_seconds = 2, .reloads = true});
+    kept.submit(random_first_come_jobs(seed));
+    reloaded.submit(random_first_come_jobs(seed));
 
     kept.run();
     reloaded.run();
@@ -107,14 +107,14 @@ TEST(FirstCome, ContinuesFromASavedState) {
 }
 
 TEST(FirstCome, RefusesAStateThatIsNotItsOwn) {
-  auto policy = make().value();
+  auto policy = default_first_come().value();
 
   EXPECT_FALSE(policy->load("round x\n").ok());
   EXPECT_FALSE(policy->load("queue 1 2\n").ok());
 }
 
 // With speeds that grow with the GPUs the first of n jobs has all but one for each of the others.
-std::map<JobId, int> shares_by_hand(const JobTable& jobs, int gpus) {
+std::map<JobId, int> first_come_shares(const JobTable& jobs, int gpus) {
   std::vector<std::pair<Instant, JobId>> line;
   jobs.for_each([&](const JobState& job) { line.emplace_back(job.job.arrival, job.id()); });
   std::ranges::sort(line);
@@ -132,9 +132,9 @@ std::map<JobId, int> shares_by_hand(const JobTable& jobs, int gpus) {
 
 TEST(FirstCome, EqualsTheClosedFormAtEveryRoundOfRandomJobs) {
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
-    Scene scene(make, {.cluster = "1x6"});
-    scene.submit(random_jobs(seed));
-    scene.watch([&] { ASSERT_EQ(scene.shares(), shares_by_hand(scene.jobs(), 6)); });
+    Scene scene(default_first_come, {.cluster = "1x6"});
+    scene.submit(random_first_come_jobs(seed));
+    scene.watch([&] { ASSERT_EQ(scene.shares(), first_come_shares(scene.jobs(), 6)); });
 
     scene.run();
 

@@ -37,7 +37,7 @@ class SmallestFirst final : public GangPolicy {
   std::set<std::pair<int, JobId>> waiting_;
 };
 
-Result<std::unique_ptr<Policy>> make(const PolicyOptions& options) {
+Result<std::unique_ptr<Policy>> make_smallest_first(const PolicyOptions& options) {
   const Status known = options.only({});
   return known ? std::unique_ptr<Policy>(std::make_unique<SmallestFirst>())
                : Result<std::unique_ptr<Policy>>(known.error());
@@ -52,7 +52,7 @@ PolicyInfo smallest_first_policy() {
           .objective = "start the narrowest job first",
           .needs = "requested GPUs",
           .use_when = "small jobs should not wait for large ones",
-          .make = make};
+          .make = make_smallest_first};
 }
 
 }  // namespace rubato

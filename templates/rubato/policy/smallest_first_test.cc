@@ -7,10 +7,10 @@
 namespace rubato {
 namespace {
 
-Result<std::unique_ptr<Policy>> make() { return smallest_first_policy().make(PolicyOptions{}); }
+auto default_smallest_first() { return smallest_first_policy().make(PolicyOptions{}); }
 
 TEST(SmallestFirst, StartsTheNarrowestOfThoseWhoWait) {
-  Scene scene(make, {.cluster = "1x4"});
+  Scene scene(default_smallest_first, {.cluster = "1x4"});
   scene.submit({linear_job(1, 0, 4, 10), linear_job(2, 1, 4, 5), linear_job(3, 2, 3, 5),
                 linear_job(4, 3, 1, 5)});
 
@@ -24,7 +24,7 @@ TEST(SmallestFirst, StartsTheNarrowestOfThoseWhoWait) {
 
 TEST(SmallestFirst, ContinuesFromASavedStateThroughFaults) {
   for (const bool reloads : {false, true}) {
-    Scene scene(make, {.cluster = "2x2", .reloads = reloads});
+    Scene scene(default_smallest_first, {.cluster = "2x2", .reloads = reloads});
     scene.submit({linear_job(1, 0, 2, 10), linear_job(2, 0, 1, 4), linear_job(3, 0, 1, 6)});
 
     scene.run_until(1);

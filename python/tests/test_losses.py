@@ -1,0 +1,160 @@
+"""Losses that are sums over a batch cannot be shared among workers, and are told from means."""
+
+import unittest
+
+import scene
+import torch
+import torch.nn.functional as F
+from test_takeover import HEAD
+from torch import nn
+
+LOOP = HEAD + """
+import torch.nn.functional as F
+loader = DataLoader(data, batch_size=25)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+for epoch in range(2):
+    for x, y in loader:
+        optimizer.zero_grad()
+        out = model(x)
+        BACKWARD
+        optimizer.step()
+    with torch.no_grad():
+        test_loss = sum(F.mse_loss(model(x), y, reduction="sum").item() for x, y in loader)
+"""
+MODEL = scene.model()
+
+
+def penalty():
+    return sum(p.pow(2).sum() for p in MODEL.parameters())
+
+
+def moved(reduction):
+    """How far a parameter is from where it was: a loss of torch, but not of samples."""
+    weight = MODEL[0].weight
+    return F.mse_loss(weight, weight.detach() * 0.9, reduction=reduction)
+
+
+SUMS_OF_TORCH = {
+    "mse": lambda x, y: F.mse_loss(x, y, reduction="sum"),
+    "module": lambda x, y: nn.MSELoss(reduction="sum")(x, y),
+    "l1": lambda x, y: nn.L1Loss(reduction="sum")(x, y),
+    "smooth l1": lambda x, y: nn.SmoothL1Loss(reduction="sum")(x, y),
+    "huber": lambda x, y: F.huber_loss(x, y, reduction="sum"),
+    "nll": lambda x, y: F.nll_loss(F.log_softmax(x, 1), y.argmax(1), reduction="sum"),
+    "cross entropy": lambda x, y: F.cross_entropy(x, y.argmax(1), reduction="sum"),
+    "binary": lambda x, y: F.binary_cross_entropy(x.sigmoid(), y.sigmoid(), reduction="sum"),
+    "logits": lambda x, y: F.binary_cross_entropy_with_logits(x, y.sigmoid(), reduction="sum"),
+    "kl": lambda x, y: F.kl_div(x.log_softmax(1), y.softmax(1), reduction="sum"),
+    "poisson": lambda x, y: F.poisson_nll_loss(x, y.exp(), reduction="sum"),
+    "with penalty": lambda x, y: F.mse_loss(x, y, reduction="sum") + 0.1 * penalty(),
+}
+SUMS = {
+    "of probabilities": lambda x, y: F.cross_entropy(x, y.softmax(1), reduction="sum"),
+    "by hand": lambda x, y: ((x - y) ** 2).sum(),
+    "of means": lambda x, y: ((x - y) ** 2).mean(1).sum(),
+    "in a mean": lambda x, y: ((x - y) ** 2).sum(0).mean(),
+    "last dimension": lambda x, y: ((x - y) ** 2).mean(1).sum(-1),
+    "scaled": lambda x, y: 0.5 * ((x - y) ** 2).sum() + 0.1 * penalty(),
+    "beside a mean": lambda x, y: F.mse_loss(x, y) - 0.1 * x.abs().sum(),
+    "divided by a constant": lambda x, y: F.mse_loss(x, y, reduction="sum") / 16,
+    "mean times samples": lambda x, y: F.mse_loss(x, y) * len(x),
+    "one by one": lambda x, y: sum(F.mse_loss(a, b) for a, b in zip(x, y)),
+    "with signs": lambda x, y: (x * y.sign()).sum(),
+}
+MEANS = {
+    "mse": F.mse_loss,
+    "smoothed": lambda x, y: F.cross_entropy(x, y.argmax(1), label_smoothing=0.1),
+    "of probabilities": lambda x, y: F.cross_entropy(x, y.softmax(1)),
+    "batchmean": lambda x, y: F.kl_div(x.log_softmax(1), y.softmax(1), reduction="batchmean"),
+    "divided": lambda x, y: F.mse_loss(x, y, reduction="sum") / len(x),
+    "divided inside": lambda x, y: (F.mse_loss(x, y, reduction="none") / x.size(0)).sum(),
+    "times a fraction": lambda x, y: 0.3 * (((x - y) ** 2).sum() * (1 / x.numel())),
+    "of sums": lambda x, y: ((x - y) ** 2).sum(1).mean(),
+    "sum of means": lambda x, y: ((x - y) ** 2).mean(0).sum(),
+    "weighted": lambda x, y: (((x - y) ** 2) * torch.softmax(y, 0)).sum(),
+    "masked": lambda x, y: ((x - y) ** 2 * (y > 0)).sum() / (y > 0).sum(),
+    "with penalty": lambda x, y: F.mse_loss(x, y) + 0.1 * penalty(),
+    "with distance": lambda x, y: F.mse_loss(x, y) + moved("sum"),
+    "one by one": lambda x, y: sum(F.mse_loss(a, b) for a, b in zip(x, y)) / len(x),
+}
+
+
+def watched(loss, *, part=5, gradient=None):
+    """What is found in a rehearsal with 16 samples, and in a part of them."""
+    from rubato.takeover.losses import LossWatch
+
+    generator = torch.Generator().manual_seed(2)
+    inputs, targets = torch.randn(16, 6, generator=generator), torch.randn(16, 4)
+    head = nn.Linear(1, 4)
+    out = head(MODEL(inputs))
+    watch = LossWatch()
+    watch.rehearse(16)
+    watch.on_rehearsal(loss(out, targets), gradient(out) if gradient else None)
+    first = watch.sum_in_rehearsal()
+    out = head(MODEL(inputs[:part]))
+    watch.on_part(loss(out, targets[:part]), gradient(out) if gradient else None, part)
+    return first, watch.sum_in_part(part)
+
+
+class WatchTest(unittest.TestCase):
+    def test_sums_of_torch_are_seen_in_the_rehearsal(self):
+        for name, loss in SUMS_OF_TORCH.items():
+            with self.subTest(name):
+                self.assertIsNotNone(watched(loss)[0])
+
+    def test_sums_are_seen_in_a_part(self):
+        for name, loss in {**SUMS, **SUMS_OF_TORCH}.items():
+            for part in (1, 5, 15):
+                with self.subTest(name, part=part):
+                    self.assertIsNotNone(watched(loss, part=part)[1])
+
+    def test_means_are_not_suspected(self):
+        for name, loss in MEANS.items():
+            for part in (3, 5, 8, 16):
+                with self.subTest(name, part=part):
+                    self.assertEqual(watched(loss, part=part), (None, None))
+
+    def test_gradients_that_are_given_count(self):
+        def loss(x, y):
+            return (x - y) ** 2
+
+        self.assertIsNotNone(watched(loss, gradient=torch.ones_like)[1])
+        self.assertEqual(
+            watched(loss, gradient=lambda x: torch.full_like(x, 1 / len(x))), (None, None)
+        )
+
+
+class LossTest(scene.ScriptCase):
+    def taken_over(self, backward, **environment):
+        return self.run_taken_over(self.write(LOOP.replace("BACKWARD", backward)), **environment)
+
+    def assert_refused(self, backward, **environment):
+        done = self.taken_over(backward, **environment)
+        self.assertEqual(done.returncode, 65, done.stdout + done.stderr)
+        self.assertIn("sum over the samples", done.stderr)
+
+    def test_sums_of_torch_are_refused(self):
+        self.assert_refused('nn.MSELoss(reduction="sum")(out, y).backward()')
+
+    def test_sums_in_a_list_are_refused(self):
+        self.assert_refused("torch.autograd.backward([((out - y) ** 2).sum()])")
+
+    def test_a_second_backward_counts(self):
+        self.assert_refused(
+            "F.mse_loss(out, y).backward(retain_graph=True); out.abs().sum().backward()",
+            RUBATO_DETERMINISTIC="1")
+
+    def test_a_sum_for_evaluation_is_not_refused(self):
+        done = self.taken_over("F.mse_loss(out, y).backward()", RUBATO_DETERMINISTIC="1")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_conductor_hears_the_reason(self):
+        path = self.write(LOOP.replace("BACKWARD", "(0.5 * (out - y) ** 2).sum().backward()"))
+        report, _ = self.train(path, flags=["--workers", "2"], succeeds=False)
+
+        self.assertEqual((report["outcome"], report["exit_code"]), ("refused", 65))
+        self.assertIn("sum over the samples", report["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main()

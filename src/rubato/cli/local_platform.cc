@@ -1,0 +1,104 @@
+#include "rubato/cli/local_platform.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/core.h>
+
+#include "rubato/cli/offered_nodes.h"
+#include "rubato/cli/what_if_run.h"
+#include "rubato/cli/worker_environment.h"
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kAgent = "local";
+
+std::vector<LiveNode> live_nodes(const std::vector<wire::AgentNode>& nodes) {
+  std::vector<LiveNode> live;
+  for (const wire::AgentNode& node : nodes) {
+    live.push_back({.name = node.name(),
+                    .agent = kAgent,
+                    .gpu_type = node.gpu_type(),
+                    .slots = node.slots_size()});
+  }
+  return live;
+}
+
+}  // namespace
+
+std::string default_state_directory() {
+  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state != '\0') {
+    return fs::path(state) / "rubato";
+  }
+  const char* home = std::getenv("HOME");
+  return fs::path(home == nullptr ? "." : home) / ".local" / "state" / "rubato";
+}
+
+Result<std::unique_ptr<LocalPlatform>> LocalPlatform::start(LocalPlatformOptions options) {
+  if (options.state_directory.empty()) {
+    options.state_directory = default_state_directory();
+  }
+  std::error_code failure;
+  fs::create_directories(fs::path(options.state_directory) / "jobs", failure);
+  if (failure) {
+    return Error{
+        .code = ErrorCode::Io,
+        .message = fmt::format("cannot use {}: {}", options.state_directory, failure.message())};
+  }
+  const auto nodes = offered_nodes({.slots = options.slots, .emulated = options.emulate});
+  if (!nodes) {
+    return nodes.error();
+  }
+  std::unique_ptr<LocalPlatform> platform(new LocalPlatform(std::move(options)));
+  const LocalPlatformOptions& given = platform->options_;
+  auto service = Service::open({.state_directory = given.state_directory,
+                                .controller = {.policy = given.policy, .nodes = live_nodes(*nodes)},
+                                .version = RUBATO_VERSION,
+                                .what_if = play_what_if});
+  if (!service) {
+    return service.error();
+  }
+  platform->service_ = *std::move(service);
+  Service& live = *platform->service_;
+  auto agent = Agent::open({.offer = {.name = kAgent, .nodes = *nodes, .cpus = cpus_here()},
+                            .directory = (fs::path(given.state_directory) / "jobs").string(),
+                            .program = own_program()},
+                           [&live](const wire::FromAgent& message) { live.hear(kAgent, message); });
+  if (!agent) {
+    return agent.error();
+  }
+  platform->agent_ = *std::move(agent);
+  live.attach(kAgent, platform->agent_.get());
+  platform->agent_->greet();
+  auto rest = RestServer::start(live, {.http = {.address = given.address,
+                                                .port = given.port,
+                                                .certificate_file = given.certificate_file,
+                                                .key_file = given.key_file},
+                                       .token_file = given.token_file});
+  if (!rest) {
+    return rest.error();
+  }
+  platform->rest_ = *std::move(rest);
+  return platform;
+}
+
+LocalPlatform::~LocalPlatform() {
+  if (rest_) {
+    rest_->stop();
+  }
+  if (service_) {
+    service_->attach(kAgent, nullptr);
+  }
+  agent_.reset();  // It speaks to the service until it is gone.
+}
+
+std::string LocalPlatform::url() const {
+  return fmt::format("{}://{}:{}", options_.certificate_file.empty() ? "http" : "https",
+                     options_.address, rest_->port());
+}
+
+}  // namespace rubato

@@ -1,0 +1,210 @@
+#include "rubato/cli/submit_verbs.h"
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "rubato/cli/exit_code.h"
+#include "rubato/cli/job_flags.h"
+#include "rubato/cli/job_follow.h"
+#include "rubato/cli/platform_client.h"
+#include "rubato/cli/quote_text.h"
+#include "rubato/cli/verb_answer.h"
+#include "rubato/cli/wall_clock.h"
+#include "rubato/live/job_schema.h"
+
+namespace rubato {
+namespace {
+
+/// What run, submit and quote were asked for.
+struct SubmitFlags {
+  ClientFlags client{};
+  JobFlags job{};
+  std::string key{};
+  bool is_detached = false;
+  bool is_strict = false;
+  bool is_quiet = false;
+  bool waits = false;
+  bool prints_schema = false;
+};
+
+// Makes a submission that is sent twice the same submission.
+std::string fresh_key() {
+  std::random_device source;
+  const auto half = [&] { return (std::uint64_t{source()} << 32) | source(); };
+  const std::uint64_t first = half();
+  return fmt::format("{:016x}{:016x}", first, half());
+}
+
+/// A submission that was answered, or the exit code if it was not.
+struct Submission {
+  int exit_code = kExitOk;
+  wire::SubmitReply reply{};
+};
+
+Submission send_job(const char* verb, PlatformClient& client, const wire::JobSpec& spec,
+                    const std::string& key) {
+  Submission made;
+  const auto failure = client.call({.method = "POST",
+                                    .target = "/v1/jobs",
+                                    .body = request_json(spec),
+                                    .headers = {{"Idempotency-Key", key}}},
+                                   made.reply);
+  if (failure) {
+    made.exit_code = explain_failure(verb, *failure);
+  } else if (made.reply.job().state() == "REJECTED") {
+    made.exit_code = kExitRefused;
+  }
+  return made;
+}
+
+std::string admitted_line(const PlatformClient& client, const wire::JobStatus& job) {
+  return fmt::format(" job {} {}   {}/jobs/{}\n", job.id(), job.state(),
+                     to_string(client.options().server), job.id());
+}
+
+int run_and_follow(const SubmitFlags& flags) {
+  const auto spec = described_job(flags.job, local_setting());
+  if (!spec) {
+    return explain_failure("run", spec.error());
+  }
+  auto client = PlatformClient::open(flags.client);
+  if (!client) {
+    return explain_failure("run", client.error());
+  }
+  const Submission made =
+      send_job("run", *client, *spec, flags.key.empty() ? fresh_key() : flags.key);
+  if (made.reply.has_quote()) {
+    fmt::print(stderr, "{}", quote_text(made.reply.quote(), local_wall_clock()));
+  }
+  if (made.exit_code != kExitOk) {
+    if (flags.client.prints_json && made.exit_code == kExitRefused) {
+      fmt::print("{}", client->json());
+    }
+    return made.exit_code;
+  }
+  fmt::print(stderr, "{}", admitted_line(*client, made.reply.job()));
+  if (flags.is_detached) {
+    fmt::print("{}", flags.client.prints_json ? client->json() : made.reply.job().id() + "\n");
+    return kExitOk;
+  }
+  return follow_job(*client, made.reply.job().id(),
+                    {.is_strict = flags.is_strict, .prints_json = flags.client.prints_json});
+}
+
+int submit_job(const SubmitFlags& flags) {
+  if (flags.prints_schema) {
+    fmt::print("{}", job_schema());
+    return kExitOk;
+  }
+  if (flags.job.first_word.empty()) {
+    fmt::print(stderr, "rubato submit: expected a job file; `rubato run` takes a command\n");
+    return kExitUsage;
+  }
+  const auto spec = described_job(flags.job, local_setting(), /*is_file_first=*/true);
+  if (!spec) {
+    return explain_failure("submit", spec.error());
+  }
+  auto client = PlatformClient::open(flags.client);
+  if (!client) {
+    return explain_failure("submit", client.error());
+  }
+  const Submission made =
+      send_job("submit", *client, *spec, flags.key.empty() ? fresh_key() : flags.key);
+  if (made.exit_code != kExitOk && made.exit_code != kExitRefused) {
+    return made.exit_code;
+  }
+  if (!flags.is_quiet && !flags.client.prints_json && made.reply.has_quote()) {
+    fmt::print(stderr, "{}", quote_text(made.reply.quote(), local_wall_clock()));
+  }
+  if (flags.client.prints_json && !(flags.waits && made.exit_code == kExitOk)) {
+    fmt::print("{}", client->json());
+  } else if (made.exit_code == kExitOk && !flags.client.prints_json) {
+    fmt::print("{}\n", made.reply.job().id());
+    std::fflush(stdout);
+  }
+  if (made.exit_code != kExitOk || !flags.waits) {
+    return made.exit_code;
+  }
+  return follow_job(*client, made.reply.job().id(),
+                    {.verb = "submit",
+                     .shows_log = false,
+                     .is_strict = flags.is_strict,
+                     .prints_json = flags.client.prints_json});
+}
+
+int quote_job(const SubmitFlags& flags) {
+  const auto spec = described_job(flags.job, local_setting());
+  if (!spec) {
+    return explain_failure("quote", spec.error());
+  }
+  bool is_admitted = false;
+  const int code = ask_platform<wire::QuoteReply>(
+      "quote", flags.client,
+      {.method = "POST", .target = "/v1/quotes", .body = request_json(*spec)},
+      [](const wire::QuoteReply& quote) { return quote_text(quote, local_wall_clock()); },
+      [&](const wire::QuoteReply& quote) { is_admitted = quote.admitted(); });
+  return code == kExitOk && !is_admitted ? kExitRefused : code;
+}
+
+void add_run(CLI::App& app, int& exit_code) {
+  CLI::App* verb = app.add_subcommand(
+      "run",
+      "Run a training program under a promise, follow its log and return its exit code: rubato run "
+      "--deadline 18:00 --steps 12000 -- python3 train.py");
+  const auto flags = std::make_shared<SubmitFlags>();
+  add_job_flags(*verb, flags->job);
+  add_job_words(*verb, flags->job);
+  verb->add_flag("-d,--detach", flags->is_detached, "Print the job's id and leave");
+  verb->add_flag("--strict-deadline", flags->is_strict,
+                 "Return 81 if the job finishes after its promise");
+  verb->add_option("--key", flags->key,
+                   "Idempotency key: a second submission with it is the same job");
+  add_client_flags(*verb, flags->client);
+  verb->callback([flags, &exit_code] { exit_code = run_and_follow(*flags); });
+}
+
+void add_submit(CLI::App& app, int& exit_code) {
+  CLI::App* verb = app.add_subcommand(
+      "submit", "Submit a job file and print the job's id: rubato submit job.yaml");
+  const auto flags = std::make_shared<SubmitFlags>();
+  add_job_flags(*verb, flags->job);
+  add_job_words(*verb, flags->job,
+                {.first = "file",
+                 .first_help = "The job file, - for standard input",
+                 .others = "command",
+                 .others_help = "After --: a command in place of the file's own"});
+  verb->add_flag("-q,--quiet", flags->is_quiet, "Print nothing but the id");
+  verb->add_flag("-w,--wait", flags->waits, "Wait for the job's end and return its exit code");
+  verb->add_flag("--strict-deadline", flags->is_strict,
+                 "With --wait: return 81 if the job finishes after its promise");
+  verb->add_flag("--schema", flags->prints_schema, "Print the JSON Schema of job files and leave");
+  verb->add_option("--key", flags->key,
+                   "Idempotency key: a second submission with it is the same job");
+  add_client_flags(*verb, flags->client);
+  verb->callback([flags, &exit_code] { exit_code = submit_job(*flags); });
+}
+
+void add_quote(CLI::App& app, int& exit_code) {
+  CLI::App* verb = app.add_subcommand(
+      "quote", "Ask what would be promised, without submitting: rubato quote job.yaml");
+  const auto flags = std::make_shared<SubmitFlags>();
+  add_job_flags(*verb, flags->job);
+  add_job_words(*verb, flags->job);
+  add_client_flags(*verb, flags->client);
+  verb->callback([flags, &exit_code] { exit_code = quote_job(*flags); });
+}
+
+}  // namespace
+
+void add_submit_verbs(CLI::App& app, int& exit_code) {
+  add_run(app, exit_code);
+  add_submit(app, exit_code);
+  add_quote(app, exit_code);
+}
+
+}  // namespace rubato

@@ -1,0 +1,73 @@
+#include "rubato/cli/up_verb.h"
+
+#include <csignal>
+#include <cstdio>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "rubato/cli/exit_code.h"
+#include "rubato/cli/local_platform.h"
+#include "rubato/cli/verb_failure.h"
+
+namespace rubato {
+namespace {
+
+// Blocks the signals that end us, before any thread is there, so that only sigwait() gets them.
+sigset_t ending_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int each : {SIGINT, SIGTERM, SIGHUP}) {
+    sigaddset(&set, each);
+  }
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  return set;
+}
+
+int run_up(const LocalPlatformOptions& options) {
+  const sigset_t signals = ending_signals();
+  auto platform = LocalPlatform::start(options);
+  if (!platform) {
+    return fail_verb("up", platform.error());
+  }
+  const Service::Recovery& recovery = (*platform)->service().recovery();
+  fmt::print("rubato {} listens on {}\nstate in {}", RUBATO_VERSION, (*platform)->url(),
+             (*platform)->state_directory());
+  if (recovery.inputs > 0) {
+    fmt::print(" ({} inputs replayed in {:.2f} s)", recovery.inputs, recovery.seconds);
+  }
+  fmt::print("\n");
+  if (recovery.differences > 0) {
+    fmt::print(stderr, "rubato up: {} inputs were decided otherwise than journalled\n",
+               recovery.differences);
+  }
+  (void)std::fflush(stdout);
+  int received = 0;
+  sigwait(&signals, &received);
+  fmt::print("ends; jobs go on, and `rubato up` finds them again\n");
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_up_verb(CLI::App& app, int& code) {
+  CLI::App* verb =
+      app.add_subcommand("up", "Start the platform on this machine: rubato up --slots 4");
+  const auto options = std::make_shared<LocalPlatformOptions>();
+  verb->add_option("--slots", options->slots,
+                   "Workers at a time; by default one per GPU, or per processor without any")
+      ->check(CLI::Range(1, 100'000));
+  verb->add_option("--state", options->state_directory, "Journal, logs and snapshots");
+  verb->add_option("--address", options->address, "To listen on; beyond loopback needs --tokens");
+  verb->add_option("--port", options->port, "To listen on; 0: any free one");
+  verb->add_option("--tokens", options->token_file, "File of tokens, roles and tenants");
+  verb->add_option("--tls-certificate", options->certificate_file, "PEM file of the chain");
+  verb->add_option("--tls-key", options->key_file, "PEM file of its key");
+  verb->add_option("--policy", options->policy, "Scheduler; see `rubato policy list`");
+  verb->add_option("--emulate", options->emulate,
+                   "Pretend machines such as 16x8, for jobs of kind `emulated`");
+  verb->callback([options, &code] { code = run_up(*options); });
+}
+
+}  // namespace rubato

@@ -1,0 +1,12 @@
+// `rubato up`: the platform on this machine.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace rubato {
+
+void add_up_verb(CLI::App& app, int& code);
+
+}  // namespace rubato

@@ -1,0 +1,136 @@
+#include "rubato/cli/what_if_run.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "rubato/live/scheduler_time.h"
+#include "rubato/sim/simulator.h"
+
+namespace rubato {
+namespace {
+
+constexpr Duration kPlayedSlot = std::chrono::seconds(1);
+constexpr double kSecondsMax = 20;  // By a real clock.
+
+/// One of the two futures.
+struct PlayedWorld {
+  std::vector<LiveNode> nodes{};
+  std::string policy{};
+};
+
+Answered<PlayedWorld> changed_world(const LivePosition& position,
+                                    const wire::WhatIfRequest& request) {
+  PlayedWorld world{.nodes = position.nodes, .policy = position.policy};
+  for (const std::string& name : request.remove_nodes()) {
+    const auto is_named = [&](const LiveNode& node) { return node.name == name; };
+    if (std::erase_if(world.nodes, is_named) == 0) {
+      return Refusal{.message = fmt::format("there is no node {} that is up", name),
+                     .field = "remove_nodes"};
+    }
+  }
+  if (request.add_gpus() < 0) {
+    return Refusal{.message = "add_gpus must not be negative", .field = "add_gpus"};
+  }
+  if (request.add_gpus() > 0) {
+    // Like the machines there are: a job stays with one agent.
+    LiveNode more = position.nodes.empty() ? LiveNode{} : position.nodes.front();
+    more.name = "added";
+    more.slots = request.add_gpus();
+    world.nodes.push_back(more);
+  }
+  if (world.nodes.empty()) {
+    return Refusal{.message = "no node would be left", .field = "remove_nodes"};
+  }
+  if (!request.policy().empty()) {
+    world.policy = request.policy();
+  }
+  return world;
+}
+
+Result<History> play(const LivePosition& position, const PlayedWorld& world) {
+  std::vector<NodeGroup> groups;
+  for (const LiveNode& node : world.nodes) {
+    groups.push_back({.nodes = 1,
+                      .gpus_per_node = node.slots,
+                      .gpu_type = node.gpu_type,
+                      .region = {.name = node.agent}});
+  }
+  const Topology topology(groups);
+  std::vector<Job> jobs = position.jobs;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    jobs[i].id = JobId{i};
+    jobs[i].arrival = Instant{};
+    if (jobs[i].has_deadline()) {
+      jobs[i].deadline = Instant{jobs[i].deadline - position.now};
+      // It was admitted already: what it would lose is its deadline, not its place.
+      jobs[i].job_class = JobClass::Soft;
+    }
+  }
+  auto played =
+      simulate(jobs, topology, SpeedBook({}, topology),
+               {.policy = world.policy, .slot = kPlayedSlot, .limit_seconds = kSecondsMax});
+  if (!played) {
+    return played.error();
+  }
+  return std::move(played->history);
+}
+
+double met_ratio(const History& history) {
+  const auto has_deadline = [](const JobRecord& job) { return job.deadline != kNever; };
+  const auto all = std::ranges::count_if(history.jobs, has_deadline);
+  const auto met = std::ranges::count_if(
+      history.jobs, [&](const JobRecord& job) { return has_deadline(job) && job.met_deadline(); });
+  return all == 0 ? 1 : static_cast<double>(met) / static_cast<double>(all);
+}
+
+double mean_finish(const History& history) {
+  double sum = 0;
+  int count = 0;
+  for (const JobRecord& job : history.jobs) {
+    if (job.finished()) {
+      sum += to_seconds(job.finish);
+      ++count;
+    }
+  }
+  return count == 0 ? 0 : sum / count;
+}
+
+}  // namespace
+
+Answered<wire::WhatIfReply> play_what_if(const LivePosition& position,
+                                         const wire::WhatIfRequest& request) {
+  const auto changed = changed_world(position, request);
+  if (const auto* refusal = std::get_if<Refusal>(&changed)) {
+    return *refusal;
+  }
+  const auto now = play(position, {.nodes = position.nodes, .policy = position.policy});
+  const auto then = play(position, std::get<PlayedWorld>(changed));
+  if (!now || !then) {
+    return Refusal{.message = now ? then.error().message : now.error().message, .field = "policy"};
+  }
+  wire::WhatIfReply reply;
+  reply.set_deadlines_met_ratio_now(met_ratio(*now));
+  reply.set_deadlines_met_ratio_then(met_ratio(*then));
+  reply.set_mean_finish_seconds_now(mean_finish(*now));
+  reply.set_mean_finish_seconds_then(mean_finish(*then));
+  for (std::size_t i = 0; i < position.jobs.size(); ++i) {
+    wire::WhatIfJob& job = *reply.add_jobs();
+    job.set_job(std::to_string(position.jobs[i].id.value));
+    job.set_name(position.jobs[i].name);
+    const auto moment = [&](const JobRecord& record) {
+      return record.finished() ? later(position.now, record.finish.time_since_epoch()) : kNever;
+    };
+    if (const auto at = to_timestamp(moment(now->jobs[i]))) {
+      *job.mutable_finish_now() = *at;
+    }
+    if (const auto at = to_timestamp(moment(then->jobs[i]))) {
+      *job.mutable_finish_then() = *at;
+    }
+    job.set_met_now(now->jobs[i].met_deadline());
+    job.set_met_then(then->jobs[i].met_deadline());
+  }
+  return reply;
+}
+
+}  // namespace rubato

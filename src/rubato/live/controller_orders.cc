@@ -1,0 +1,180 @@
+// From what is wanted to what agents are told.
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "rubato/live/controller.h"
+#include "rubato/live/scheduler_time.h"
+
+namespace rubato {
+
+SlotSet Controller::slot_set(
+    const google::protobuf::RepeatedPtrField<wire::SlotName>& names) const {
+  SlotSet slots;
+  for (const wire::SlotName& name : names) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].node.name == name.node()) {
+        slots.insert({.node = NodeId{i}, .index = name.index()});
+      }
+    }
+  }
+  return slots;
+}
+
+// Orders for all whose slots changed and need not wait for others.
+void Controller::settle() {
+  settle_refusals();
+  for (const JobId id : slots_.waiting()) {
+    const auto found = jobs_.find(id);
+    if (found == jobs_.end() || is_over(found->second.state)) {
+      continue;
+    }
+    if (const auto slots = slots_.order(id)) {
+      send_run(found->second, *slots);
+    }
+  }
+}
+
+void Controller::send_run(LiveJob& job, const SlotSet& slots) {
+  ++job.order;
+  wire::ToAgent message;
+  wire::JobOrder& order = *message.mutable_run();
+  order.set_job(std::to_string(job.id.value));
+  order.set_order(job.order);
+  *order.mutable_spec() = job.spec;
+  order.set_measure(job.state == LiveState::Profiling);
+  for (const SlotRef& slot : slots) {
+    wire::SlotName& name = *order.add_slots();
+    name.set_node(nodes_.at(slot.node.value).node.name);
+    name.set_index(slot.index);
+  }
+  if (!slots.empty()) {
+    agents_[job.id] = nodes_.at(slots.begin()->node.value).node.agent;
+  }
+  if (job.state != LiveState::Profiling && job.state != LiveState::Recovering) {
+    const bool is_new = job.workers == 0;
+    job.state = slots.empty() ? LiveState::Suspended
+                : is_new      ? LiveState::Starting
+                              : LiveState::Resizing;
+  }
+  if (slots.empty()) {
+    tell("job.suspended", job, fmt::format("job {}: {}", job.id.value, cause_.text));
+  } else {
+    tell("job.resized", job,
+         fmt::format("job {} gets {} workers: {}", job.id.value, slots.size(), cause_.text))
+        .set_workers(static_cast<int>(slots.size()));
+  }
+  effects_.orders.push_back({.agent = agent_of(job), .message = std::move(message)});
+}
+
+// Jobs that never ran need no order, but slots may be under way to them.
+void Controller::send_stop(LiveJob& job, const std::string& reason) {
+  if (job.order == 0) {
+    slots_.forget(job.id);
+    return;
+  }
+  ++job.order;
+  wire::ToAgent message;
+  message.mutable_stop()->set_job(std::to_string(job.id.value));
+  message.mutable_stop()->set_order(job.order);
+  message.mutable_stop()->set_reason(reason);
+  effects_.orders.push_back({.agent = agent_of(job), .message = std::move(message)});
+}
+
+std::string Controller::agent_of(const LiveJob& job) const {
+  const auto found = agents_.find(job.id);
+  return found == agents_.end() ? std::string{} : found->second;
+}
+
+// An agent came back: it gets again what it lacks, and is rid of what is over.
+void Controller::reconcile(const wire::AgentHello& hello) {
+  std::map<std::uint64_t, const wire::AgentJob*> there;
+  for (const wire::AgentJob& job : hello.jobs()) {
+    there[std::stoull(job.job())] = &job;
+    const auto found = jobs_.find(JobId{std::stoull(job.job())});
+    if (found == jobs_.end() || is_over(found->second.state)) {
+      wire::ToAgent message;
+      message.mutable_stop()->set_job(job.job());
+      message.mutable_stop()->set_order(job.order() + 1);
+      message.mutable_stop()->set_reason("it is over");
+      effects_.orders.push_back({.agent = hello.agent(), .message = std::move(message)});
+    } else {
+      slots_.hold(found->first, slot_set(job.slots()));
+    }
+  }
+  for (auto& [id, job] : jobs_) {
+    if (job.order == 0 || agent_of(job) != hello.agent()) {
+      continue;
+    }
+    const auto known = there.find(id.value);
+    if (is_over(job.state)) {
+      if (known == there.end()) {
+        slots_.forget(id);
+      }
+      continue;
+    }
+    if (known == there.end() || known->second->order() < job.order) {
+      if (known == there.end()) {
+        set_training(job, 0);
+      }
+      repeat_order(job);
+    }
+  }
+}
+
+// The last order once more, with its own number.
+void Controller::repeat_order(LiveJob& job) {
+  const SlotSet slots = slots_.ordered(job.id);
+  if (slots.empty() && job.workers == 0) {
+    return;
+  }
+  --job.order;
+  send_run(job, slots);
+}
+
+wire::EventRecord& Controller::tell(std::string_view type, std::string message) {
+  wire::EventRecord& event = effects_.events.emplace_back();
+  event.set_sequence(next_event_++);
+  *event.mutable_at() = to_timestamp(now_).value_or(google::protobuf::Timestamp{});
+  event.set_type(std::string(type));
+  event.set_message(std::move(message));
+  return event;
+}
+
+wire::EventRecord& Controller::tell(std::string_view type, const LiveJob& job,
+                                    std::string message) {
+  wire::EventRecord& event = tell(type, std::move(message));
+  event.set_job(std::to_string(job.id.value));
+  event.set_user(job.user);
+  event.set_workers(job.share);
+  return event;
+}
+
+void Controller::set_training(LiveJob& job, int workers) {
+  const double seconds = to_seconds(now_ - job.used_until);
+  job.gpu_seconds += seconds * static_cast<double>(slots_.owned(job.id).size());
+  job.used_until = now_;
+  training_ += workers - job.workers;
+  job.workers = workers;
+}
+
+void Controller::finish(LiveJob& job, LiveState state, std::string_view event,
+                        const std::string& message) {
+  set_training(job, 0);
+  job.state = state;
+  job.message = message;
+  job.end.at = now_;
+  job.share = 0;
+  if (job.has_promise() && state == LiveState::Succeeded) {
+    const double quoted = to_seconds(job.promise.quoted_finish - job.submitted);
+    if (job.promise.quoted_finish != kNever && quoted > 0) {
+      quote_errors_.push_back(std::abs(to_seconds(now_ - job.promise.quoted_finish)) / quoted);
+    }
+    if (now_ > job.promise.promised) {
+      tell("job.deadline_missed", job, message);
+    }
+  }
+  tell(event, job, message);
+}
+
+}  // namespace rubato

@@ -1,0 +1,225 @@
+#include "rubato/live/controller.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rubato/live/controller_world_test.h"
+
+namespace rubato {
+namespace {
+
+const LiveJob& job_in(ControllerWorld& world, JobId id) { return *world.controller().find(id); }
+
+TEST(Controller, RunsAJobFromSubmissionToItsEnd) {
+  ControllerWorld world(1, 4, 1);
+  const JobId id = world.submit(200, 60);
+  EXPECT_TRUE(job_in(world, id).has_promise());
+  world.run(30);
+  EXPECT_EQ(job_in(world, id).state, LiveState::Succeeded);
+  EXPECT_LE(job_in(world, id).end.at, job_in(world, id).promise.promised);
+}
+
+TEST(Controller, RefusesADeadlineThatCannotBeKept) {
+  ControllerWorld world(1, 4, 1);
+  const JobId id = world.submit(100'000, 10);
+  EXPECT_EQ(job_in(world, id).state, LiveState::Rejected);
+  EXPECT_EQ(job_in(world, id).reason, Reason::DeadlineTooSoon);
+  EXPECT_THAT(world.history().back().effects.orders, testing::IsEmpty());
+}
+
+TEST(Controller, QuotesAsItWillAnswer) {
+  ControllerWorld world(1, 4, 1);
+  world.submit(1000, 60);
+  wire::Submitted asked;
+  asked.mutable_spec()->set_steps(2000);
+  for (const wire::SpeedPoint& point : true_speeds()) {
+    *asked.add_known() = point;
+  }
+  asked.set_deadline_us((world.now() + std::chrono::seconds(40)).time_since_epoch().count());
+  const wire::QuoteReply refused = world.controller().quote(world.now(), asked);
+  EXPECT_FALSE(refused.admitted());
+  ASSERT_TRUE(refused.has_earliest());
+  asked.set_deadline_us(refused.earliest().seconds() * 1'000'000 +
+                        refused.earliest().nanos() / 1000);
+  EXPECT_TRUE(world.controller().quote(world.now(), asked).admitted())
+      << "the counter-offer must be granted when it is taken";
+}
+
+TEST(Controller, StretchesABestEffortJobOverWhatIsFree) {
+  ControllerWorld world(1, 4, 1);
+  const JobId best_effort = world.submit(100'000, 0);
+  world.run(5);
+  EXPECT_EQ(job_in(world, best_effort).workers, 4);
+  world.submit(900, 40);
+  world.run(5);
+  EXPECT_LT(job_in(world, best_effort).workers, 4);
+  EXPECT_THAT(job_in(world, best_effort).resizes.back().cause,
+              testing::HasSubstr("arrival of job 2"));
+}
+
+TEST(Controller, MeasuresAJobOfUnknownSpeedBeforeItAnswers) {
+  ControllerWorld world(1, 4, 1);
+  const JobId id = world.submit(800, 60, false);
+  EXPECT_EQ(job_in(world, id).state, LiveState::Profiling);
+  EXPECT_FALSE(job_in(world, id).has_promise());
+  world.run(8);
+  EXPECT_TRUE(job_in(world, id).has_promise());
+  world.run(50);
+  EXPECT_EQ(job_in(world, id).state, LiveState::Succeeded);
+  EXPECT_FALSE(world.controller().known_speeds(job_in(world, id).spec).empty());
+}
+
+TEST(Controller, StartsAgainWhatWasLost) {
+  ControllerWorld world(1, 4, 1);
+  const JobId id = world.submit(1000, 120);
+  world.run(5);
+  world.lose(id);
+  EXPECT_EQ(job_in(world, id).restarts, 1);
+  world.run(60);
+  EXPECT_EQ(job_in(world, id).state, LiveState::Succeeded);
+  EXPECT_LE(job_in(world, id).end.at, job_in(world, id).promise.promised);
+}
+
+TEST(Controller, GivesUpAJobThatIsLostAgainAndAgain) {
+  ControllerWorld world(1, 4, 1);
+  const JobId id = world.submit(100'000, 0);
+  for (int i = 0; i < 5; ++i) {
+    world.run(6);
+    world.lose(id);
+  }
+  world.run(6);
+  EXPECT_EQ(job_in(world, id).state, LiveState::Running) << "it got on in between";
+  ControllerWorld still(1, 4, 1);
+  const JobId stuck = still.submit(100'000, 0);
+  for (int i = 0; i < 12; ++i) {
+    still.run(1.2);  // Never as far as its first snapshot.
+    still.lose(stuck);
+  }
+  EXPECT_EQ(job_in(still, stuck).state, LiveState::Failed);
+}
+
+TEST(Controller, MovesJobsOffANodeThatIsDrained) {
+  ControllerWorld world(2, 2, 1);
+  const JobId id = world.submit(100'000, 0);
+  world.run(5);
+  EXPECT_EQ(job_in(world, id).workers, 4);
+  wire::JournalInput drain;
+  drain.mutable_node_request()->set_node("n0");
+  drain.mutable_node_request()->mutable_request()->set_drain(true);
+  world.play(drain);
+  world.run(5);
+  EXPECT_EQ(job_in(world, id).workers, 2);
+  const wire::JobStatus status = world.controller().status(world.now(), job_in(world, id));
+  for (const std::string& slot : status.slots()) {
+    EXPECT_THAT(slot, testing::StartsWith("n1/"));
+  }
+}
+
+TEST(Controller, KeepsItsJobsWhenThePolicyChanges) {
+  ControllerWorld world(1, 4, 1);
+  const JobId promised = world.submit(800, 90);
+  const JobId other = world.submit(500, 0);
+  world.run(3);
+  wire::JournalInput change;
+  change.mutable_policy()->set_policy("srtf");
+  world.play(change);
+  world.run(100);
+  EXPECT_EQ(job_in(world, promised).state, LiveState::Succeeded);
+  EXPECT_EQ(job_in(world, other).state, LiveState::Succeeded);
+}
+
+/// A busy hour of a small cluster.
+void play_random(ControllerWorld& world, std::uint64_t seed, bool with_losses) {
+  Random random(seed);
+  std::vector<JobId> jobs;
+  for (int i = 0; i < 25; ++i) {
+    const double steps = random.uniform(50, 1500);
+    const double slack = random.uniform(0.5, 6);
+    const bool has_deadline = random.chance(0.6);
+    jobs.push_back(world.submit(steps, has_deadline ? 4 + steps / 15 * slack : 0));
+    world.run(random.exponential(6));
+    if (random.chance(0.1)) {
+      wire::JournalInput cancel;
+      cancel.mutable_cancelled()->set_job(
+          jobs[static_cast<std::size_t>(random.integer(0, i))].value);
+      world.play(cancel);
+    }
+    if (with_losses && random.chance(0.2)) {
+      world.lose(jobs[static_cast<std::size_t>(random.integer(0, i))]);
+    }
+  }
+  world.run(1500);
+}
+
+TEST(Controller, KeepsEveryPromiseInWorldsWithoutFaults) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    ControllerWorld world(2, 4, seed);
+    play_random(world, seed, false);
+    EXPECT_THAT(world.faults(), testing::IsEmpty()) << "seed " << seed;
+    int promised = 0;
+    for (const auto& [id, job] : world.controller().jobs()) {
+      EXPECT_TRUE(is_over(job.state))
+          << "seed " << seed << " job " << id.value << " is " << to_string(job.state);
+      if (job.has_promise() && job.state == LiveState::Succeeded) {
+        ++promised;
+        EXPECT_LE(job.end.at, job.promise.promised)
+            << "seed " << seed << " job " << id.value << " late by "
+            << to_seconds(job.end.at - job.promise.promised);
+      }
+    }
+    EXPECT_GT(promised, 0) << "seed " << seed;
+  }
+}
+
+TEST(Controller, LosesNoJobInWorldsWithFaults) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    ControllerWorld world(2, 4, seed);
+    play_random(world, seed, true);
+    EXPECT_THAT(world.faults(), testing::IsEmpty()) << "seed " << seed;
+    for (const auto& [id, job] : world.controller().jobs()) {
+      EXPECT_TRUE(is_over(job.state))
+          << "seed " << seed << " job " << id.value << " is " << to_string(job.state);
+    }
+  }
+}
+
+std::string text_of_effects(const Effects& effects) {
+  std::string text = effects.commands;
+  for (const AgentOrder& order : effects.orders) {
+    text += order.agent + order.message.ShortDebugString();
+  }
+  for (const wire::EventRecord& event : effects.events) {
+    text += event.ShortDebugString();
+  }
+  return text;
+}
+
+TEST(Controller, DoesTheSameAgainFromItsInputs) {
+  ControllerWorld world(2, 4, 7);
+  play_random(world, 7, true);
+  Controller again = Controller::make(world.options()).value();
+  for (const PlayedInput& played : world.history()) {
+    ASSERT_EQ(text_of_effects(again.on(played.at, played.input)), text_of_effects(played.effects));
+  }
+}
+
+TEST(Controller, GoesOnFromACheckpointAsIfNothingHadHappened) {
+  ControllerWorld world(2, 4, 11);
+  play_random(world, 11, true);
+  const std::size_t half = world.history().size() / 2;
+  Controller first = Controller::make(world.options()).value();
+  for (std::size_t i = 0; i < half; ++i) {
+    (void)first.on(world.history()[i].at, world.history()[i].input);
+  }
+  const std::string bytes = first.save();
+  Controller second = Controller::load(world.options(), bytes).value();
+  EXPECT_EQ(second.save(), bytes);
+  for (std::size_t i = half; i < world.history().size(); ++i) {
+    const PlayedInput& played = world.history()[i];
+    ASSERT_EQ(text_of_effects(second.on(played.at, played.input)), text_of_effects(played.effects))
+        << "input " << i;
+  }
+}
+
+}  // namespace
+}  // namespace rubato

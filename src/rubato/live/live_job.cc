@@ -1,0 +1,46 @@
+#include "rubato/live/live_job.h"
+
+namespace rubato {
+
+std::string_view to_string(LiveState state) {
+  switch (state) {
+    case LiveState::Pending:
+      return "PENDING";
+    case LiveState::Profiling:
+      return "PROFILING";
+    case LiveState::Starting:
+      return "STARTING";
+    case LiveState::Running:
+      return "RUNNING";
+    case LiveState::Resizing:
+      return "RESIZING";
+    case LiveState::Suspended:
+      return "SUSPENDED";
+    case LiveState::Recovering:
+      return "RECOVERING";
+    case LiveState::Succeeded:
+      return "SUCCEEDED";
+    case LiveState::Failed:
+      return "FAILED";
+    case LiveState::Cancelled:
+      return "CANCELLED";
+    case LiveState::Rejected:
+      return "REJECTED";
+  }
+  return "?";
+}
+
+bool is_over(LiveState state) {
+  return state == LiveState::Succeeded || state == LiveState::Failed ||
+         state == LiveState::Cancelled || state == LiveState::Rejected;
+}
+
+JobClass job_class_of(const wire::JobSpec& spec, Instant deadline) {
+  if (spec.class_() == "soft") {
+    return JobClass::Soft;
+  }
+  return spec.class_() == "best_effort" || deadline == kNever ? JobClass::BestEffort
+                                                              : JobClass::Slo;
+}
+
+}  // namespace rubato

@@ -1,0 +1,96 @@
+// A job of the live platform: what its owner asked for, and all that became of it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rubato/base/time.h"
+#include "rubato/core/ids.h"
+#include "rubato/core/job.h"
+#include "rubato/core/reason.h"
+#include "rubato/wire/platform.pb.h"
+
+namespace rubato {
+
+enum class LiveState {
+  Pending,    // Without workers, for now.
+  Profiling,  // Trains while its speed is measured; its deadline is answered afterwards.
+  Starting,   // Ordered to run, not yet heard of.
+  Running,
+  Resizing,    // Ordered to change, trains on meanwhile.
+  Suspended,   // Had workers and will again.
+  Recovering,  // Lost what ran it; starts again from its newest snapshot.
+  Succeeded,
+  Failed,
+  Cancelled,
+  Rejected,
+};
+
+[[nodiscard]] std::string_view to_string(LiveState state);
+[[nodiscard]] bool is_over(LiveState state);
+
+/// What the owner's words come to.
+[[nodiscard]] JobClass job_class_of(const wire::JobSpec& spec, Instant deadline);
+
+/// A change of a job's workers and who brought it about.
+struct ResizeRecord {
+  Instant at{};
+  int before = 0;
+  int after = 0;
+  std::string cause{};
+  std::string caused_by{};
+};
+
+/// What is promised of a job, and how that was kept.
+struct PromiseRecord {
+  Instant promised = kNever;       // What we answer for; kNever: nothing.
+  Instant quoted_finish = kNever;  // As first planned.
+  bool is_at_risk = false;
+};
+
+/// How a job ended.
+struct EndRecord {
+  Instant at = kNever;
+  int exit_code = 0;
+  std::string cause{};
+  std::string parameter_hash{};
+};
+
+struct LiveJob {
+  JobId id{};
+  JobId engine_id{};  // Its name in the engine, which changes when its terms do.
+  double base = 0;    // Steps that were done when it got that name.
+  wire::JobSpec spec{};
+  std::string user{};
+  Instant submitted{};
+  Instant deadline = kNever;
+  JobClass job_class = JobClass::BestEffort;
+
+  LiveState state = LiveState::Pending;
+  Reason reason = Reason::None;
+  std::string message{};
+  PromiseRecord promise{};
+  EndRecord end{};
+
+  std::uint64_t order = 0;  // Number of the last one that was sent.
+  int share = 0;            // Workers the engine gave it.
+  double done = 0;          // Steps, as reported.
+  double speed = 0;
+  double loss = 0;
+  int workers = 0;                         // That train, as reported.
+  std::vector<wire::SpeedPoint> speeds{};  // Declared, known of its kind, or measured.
+  Instant started = kNever;
+  Instant used_until{};  // GPU time is counted up to here.
+  double gpu_seconds = 0;
+  int losses = 0;  // Of what ran it, in a row, without a step between them.
+  double done_at_loss = 0;
+  int restarts = 0;
+  std::vector<ResizeRecord> resizes{};  // The last kResizesKept.
+
+  static constexpr std::size_t kResizesKept = 200;
+
+  [[nodiscard]] bool has_promise() const { return promise.promised != kNever; }
+};
+
+}  // namespace rubato

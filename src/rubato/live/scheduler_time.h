@@ -1,0 +1,48 @@
+// Real time for the scheduler: moments that only go forward, whatever is done to the system's
+// clock, and how they are told to people and programs.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+
+#include <google/protobuf/timestamp.pb.h>
+
+#include "rubato/base/result.h"
+#include "rubato/base/time.h"
+
+namespace rubato {
+
+/// Where time comes from; tests bring their own.
+struct TimeSources {
+  std::function<Instant()> system;    // Since the Unix epoch; may jump.
+  std::function<Duration()> elapsed;  // Since some moment; goes on while the machine sleeps.
+};
+[[nodiscard]] TimeSources real_time_sources();
+
+/// The service's clock. It is read from the system's once and goes on by itself: if the system's
+/// clock is set meanwhile, the two differ until the next start. If the system's clock is behind the
+/// journal, because it was set back while we were down, ours goes on where the journal ends.
+class ServiceClock {
+ public:
+  /// `last_journalled`: no moment before it is ever told.
+  explicit ServiceClock(Instant last_journalled, TimeSources sources = real_time_sources());
+
+  [[nodiscard]] Instant now() const;
+  /// How far the system's clock is ahead of ours (negative: behind): what an alarm is raised on.
+  [[nodiscard]] Duration system_ahead() const;
+  /// When to wake for a moment of ours; the latest possible for kNever and what is years away.
+  [[nodiscard]] std::chrono::steady_clock::time_point steady_at(Instant moment) const;
+
+ private:
+  TimeSources sources_;
+  Instant base_;
+  Duration elapsed_at_base_;
+};
+
+/// Nothing for kNever, and for what the format has no year for (before year 1, after 9999).
+[[nodiscard]] std::optional<google::protobuf::Timestamp> to_timestamp(Instant moment);
+/// Parts of a microsecond are cut off, so that a deadline never moves later.
+[[nodiscard]] Result<Instant> from_timestamp(const google::protobuf::Timestamp& timestamp);
+
+}  // namespace rubato

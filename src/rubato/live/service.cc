@@ -1,0 +1,278 @@
+// The loop, the journal and the agents.
+#include "rubato/live/service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/core.h>
+
+namespace rubato {
+namespace {
+
+constexpr Duration kHousekeeping = std::chrono::milliseconds(500);
+constexpr std::uint64_t kInputsMin =
+    1'000;  // Between checkpoints while there is nothing else to do,
+constexpr std::uint64_t kInputsMax = 20'000;  // and otherwise.
+constexpr double kSpeedNews = 0.05;  // A change of speed by this part is worth journalling.
+
+}  // namespace
+
+Service::Service(ServiceOptions options, JournalStore store, Controller controller)
+    : options_(std::move(options)),
+      store_(std::move(store)),
+      controller_(std::move(controller)),
+      clock_(store_.last_instant()),
+      queue_(options_.queue) {}
+
+Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
+  const std::string path = (std::filesystem::path(options.state_directory) / "journal.sqlite");
+  auto store = JournalStore::open(path, options.controller);
+  if (!store) {
+    return store.error();
+  }
+  auto controller = Controller::make(store->options());
+  std::uint64_t after = 0;
+  const auto checkpoint = store->history().newest_checkpoint();
+  if (!checkpoint) {
+    return checkpoint.error();
+  }
+  if (*checkpoint) {
+    // One that cannot be read costs time, not history: the journal has everything.
+    if (auto loaded = Controller::load(store->options(), (*checkpoint)->bytes)) {
+      controller = std::move(loaded);
+      after = (*checkpoint)->sequence;
+    }
+  }
+  if (!controller) {
+    return controller.error();
+  }
+  std::unique_ptr<Service> service(
+      new Service(std::move(options), *std::move(store), *std::move(controller)));
+  if (const Status replayed = service->replay(after); !replayed) {
+    return replayed.error();
+  }
+  service->thread_ = std::thread([raw = service.get()] { raw->loop(); });
+  return service;
+}
+
+Service::~Service() {
+  is_stopping_ = true;
+  queue_.close();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+// The controller as the journal left it.
+Status Service::replay(std::uint64_t after) {
+  const auto began = std::chrono::steady_clock::now();
+  const Status read = store_.history().for_each_input(after, [&](const JournalRecord& record) {
+    const Effects effects = controller_.on(record.at, record.input);
+    ++recovery_.inputs;
+    if (effects.commands != record.commands) {
+      ++recovery_.differences;
+    }
+    return ok_status();
+  });
+  // Agents that do not come back after our own return are missed as any other.
+  for (const LiveNode& node : controller_.options().nodes) {
+    agents_[node.agent].heard = clock_.now();
+  }
+  for (const auto& [id, job] : controller_.jobs()) {
+    next_job_ = std::max(next_job_, id.value + 1);
+  }
+  recovery_.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return read;
+}
+
+void Service::loop() {
+  while (true) {
+    const Instant next = std::min(controller_.wake(), clock_.now() + kHousekeeping);
+    std::vector<Task> batch = queue_.take_batch(clock_.steady_at(next));
+    if (batch.empty() && queue_.is_closed()) {
+      (void)store_.add_checkpoint(controller_.save());
+      return;
+    }
+    now_ = std::max(clock_.now(), controller_.now());
+    for (const Task& task : batch) {
+      task();
+    }
+    find_silent_agents();
+    if (controller_.wake() <= now_) {
+      wire::JournalInput woken;
+      woken.mutable_woken();
+      apply(woken);
+    }
+    commit();
+    keep_checkpoint(batch.empty());
+  }
+}
+
+// Now and then, preferably when nobody waits: a restart then replays little.
+void Service::keep_checkpoint(bool is_idle) {
+  if (inputs_ - inputs_at_checkpoint_ < (is_idle ? kInputsMin : kInputsMax) || !is_ready_) {
+    return;
+  }
+  inputs_at_checkpoint_ = inputs_;
+  if (const Status kept = store_.add_checkpoint(controller_.save()); !kept) {
+    fmt::print(stderr, "rubato: no checkpoint: {}\n", kept.error().message);
+  }
+}
+
+void Service::apply(const wire::JournalInput& input, std::optional<SubmissionKey> key) {
+  const auto began = std::chrono::steady_clock::now();
+  Effects effects = controller_.on(now_, input);
+  plan_seconds_.observe(
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+  ++inputs_;
+  entries_.push_back({.record = {.at = now_, .input = input, .commands = effects.commands},
+                      .events = std::move(effects.events),
+                      .key = std::move(key)});
+  for (AgentOrder& order : effects.orders) {
+    orders_.push_back(std::move(order));
+  }
+}
+
+void Service::commit() {
+  if (!entries_.empty()) {
+    const Status durable = append_until_durable(
+        [this](std::span<JournalItem> batch) { return store_.append(batch); }, entries_,
+        [this](const Error& error, std::chrono::milliseconds pause) {
+          is_ready_ = false;
+          fmt::print(stderr, "rubato: the journal cannot be written, all waits: {}\n",
+                     error.message);
+          std::this_thread::sleep_for(pause);
+          return !is_stopping_;
+        });
+    if (!durable) {
+      orders_.clear();  // What is not journalled does not happen.
+    }
+    is_ready_ = durable.ok();
+  }
+  act();
+}
+
+void Service::act() {
+  for (const AgentOrder& order : std::exchange(orders_, {})) {
+    send(order);
+  }
+  const bool has_news =
+      std::ranges::any_of(entries_, [](const JournalItem& entry) { return !entry.events.empty(); });
+  entries_.clear();
+  for (const Task& answer : std::exchange(answers_, {})) {
+    answer();
+  }
+  if (has_news) {
+    const std::lock_guard lock(listeners_mutex_);
+    for (const auto& [id, listener] : listeners_) {
+      listener();
+    }
+  }
+}
+
+void Service::send(const AgentOrder& order) {
+  const auto line = agents_.find(order.agent);
+  if (line != agents_.end() && line->second.port != nullptr) {
+    line->second.port->send(order.message);
+  }
+}
+
+void Service::attach(const std::string& agent, AgentPort* port) {
+  (void)ask<bool>([this, agent, port]() -> Answered<bool> {
+    agents_[agent].port = port;
+    return true;
+  });
+}
+
+void Service::hear(const std::string& agent, const wire::FromAgent& message) {
+  (void)queue_.post([this, agent, message] { take(agent, message); },
+                    CommitQueue<Task>::Kind::Reserved);
+}
+
+void Service::take(const std::string& agent, const wire::FromAgent& message) {
+  AgentLine& line = agents_[agent];
+  line.heard = now_;
+  if (line.is_silent && !message.has_hello()) {
+    change_nodes_of(agent, true, "its agent is heard again");
+  }
+  line.is_silent = false;
+  wire::JournalInput input;
+  switch (message.kind_case()) {
+    case wire::FromAgent::kHello:
+      *input.mutable_hello() = message.hello();
+      break;
+    case wire::FromAgent::kReport:
+      if (!tells_news(message.report())) {
+        return;
+      }
+      *input.mutable_report() = message.report();
+      break;
+    case wire::FromAgent::kHeld:
+      *input.mutable_held() = message.held();
+      break;
+    case wire::FromAgent::kEnded:
+      *input.mutable_ended() = message.ended();
+      break;
+    case wire::FromAgent::kAlive:
+    case wire::FromAgent::KIND_NOT_SET:
+      return;
+  }
+  apply(input);
+}
+
+// Reports come every second; the journal gets those that change something, and one now and then.
+bool Service::tells_news(const wire::JobReport& report) {
+  const JobId id{std::strtoull(report.job().c_str(), nullptr, 10)};
+  reports_[id] = report;
+  auto& [at, last] = journalled_[id];
+  const bool is_news =
+      at == Instant{} || now_ - at >= options_.report_interval || last.order() != report.order() ||
+      last.workers() != report.workers() || last.generation() != report.generation() ||
+      last.is_measured() != report.is_measured() || last.restarts() != report.restarts() ||
+      std::abs(report.speed() - last.speed()) > kSpeedNews * last.speed() ||
+      (last.done() <= 0 && report.done() > 0);
+  if (is_news) {
+    at = now_;
+    last = report;
+  }
+  return is_news;
+}
+
+void Service::find_silent_agents() {
+  for (auto& [name, line] : agents_) {
+    if (line.is_silent || now_ - line.heard < options_.agent_patience) {
+      continue;
+    }
+    line.is_silent = true;
+    change_nodes_of(name, false, "its agent is silent");
+  }
+}
+
+void Service::change_nodes_of(const std::string& agent, bool up, const std::string& reason) {
+  for (const LiveNode& node : controller_.options().nodes) {
+    if (node.agent == agent) {
+      wire::JournalInput change;
+      change.mutable_node()->set_node(node.name);
+      change.mutable_node()->set_up(up);
+      change.mutable_node()->set_reason(reason);
+      apply(change);
+    }
+  }
+}
+
+std::uint64_t Service::subscribe(std::function<void()> listener) {
+  const std::lock_guard lock(listeners_mutex_);
+  listeners_[next_listener_] = std::move(listener);
+  return next_listener_++;
+}
+
+void Service::unsubscribe(std::uint64_t subscription) {
+  const std::lock_guard lock(listeners_mutex_);
+  listeners_.erase(subscription);
+}
+
+}  // namespace rubato

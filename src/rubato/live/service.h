@@ -1,0 +1,194 @@
+// The live driver: real time, one loop thread, and a journal that is written before anything acts.
+//
+// Requests and agents' messages wait in a queue. The loop takes all that wait, lets the controller
+// take each in, appends what came of it to the journal in one transaction, and only then sends
+// orders and answers. While the journal cannot be written nothing acts and nothing is answered.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rubato/base/result.h"
+#include "rubato/live/agent_port.h"
+#include "rubato/live/controller.h"
+#include "rubato/live/group_commit.h"
+#include "rubato/live/journal_store.h"
+#include "rubato/live/metrics_text.h"
+#include "rubato/live/platform.h"
+#include "rubato/live/scheduler_time.h"
+
+namespace rubato {
+
+/// The jobs and machines of one moment, for whoever can play on from there.
+struct LivePosition {
+  Instant now{};
+  std::string policy{};
+  std::vector<LiveNode> nodes{};  // That are up.
+  std::vector<Job> jobs{};        // Active ones, with the work that is left.
+};
+
+/// Plays a position on, changed as asked. Runs on a thread of the caller.
+using WhatIf = std::function<Answered<wire::WhatIfReply>(const LivePosition& position,
+                                                         const wire::WhatIfRequest& request)>;
+
+struct ServiceOptions {
+  std::string state_directory{};  // Must exist. Holds journal.sqlite and jobs/.
+  ControllerOptions controller{};
+  std::string version{};
+  Duration agent_patience = std::chrono::seconds(5);    // Without a word: its nodes are gone.
+  Duration report_interval = std::chrono::seconds(10);  // Between reports that tell nothing new.
+  CommitQueueOptions queue{};
+  WhatIf what_if{};
+};
+
+/// One per state directory.
+class Service final : public Platform {
+ public:
+  /// Takes up where the journal ends.
+  [[nodiscard]] static Result<std::unique_ptr<Service>> open(ServiceOptions options);
+  ~Service() override;
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+  Service(Service&&) = delete;
+  Service& operator=(Service&&) = delete;
+
+  /// Where orders for an agent go from now on; null: nowhere. The port must outlive its use: after
+  /// a call with null it is not used any more.
+  void attach(const std::string& agent, AgentPort* port);
+  /// From any thread.
+  void hear(const std::string& agent, const wire::FromAgent& message);
+
+  /// How the last start went: inputs replayed, and commands that came out otherwise than
+  /// journalled.
+  struct Recovery {
+    std::uint64_t inputs = 0;
+    std::uint64_t differences = 0;
+    double seconds = 0;
+  };
+  [[nodiscard]] const Recovery& recovery() const { return recovery_; }
+
+  Answered<wire::SubmitReply> submit(const Caller& caller, const wire::JobSpec& spec,
+                                     const std::string& key) override;
+  Answered<wire::QuoteReply> quote(const Caller& caller, const wire::JobSpec& spec) override;
+  Answered<wire::JobStatus> job(const Caller& caller, const std::string& id) override;
+  Answered<wire::JobList> jobs(const Caller& caller, const JobQuery& query) override;
+  Answered<wire::JobStatus> cancel(const Caller& caller, const std::string& id) override;
+  Answered<wire::SubmitReply> scale(const Caller& caller, const std::string& id,
+                                    const wire::ScaleRequest& request) override;
+  Answered<wire::WhyReply> why(const Caller& caller, const std::string& id) override;
+  Answered<wire::BlameReply> blame(const Caller& caller, const std::string& id) override;
+  Answered<LogPart> logs(const Caller& caller, const std::string& id, std::uint64_t from) override;
+  Answered<wire::NodeList> nodes(const Caller& caller) override;
+  Answered<wire::NodeStatus> change_node(const Caller& caller, const std::string& name,
+                                         const wire::NodeRequest& request) override;
+  Answered<wire::TenantList> tenants(const Caller& caller) override;
+  Answered<wire::TenantStatus> set_tenant(const Caller& caller,
+                                          const wire::TenantStatus& tenant) override;
+  Answered<wire::PolicyStatus> policy(const Caller& caller) override;
+  Answered<wire::PolicyStatus> set_policy(const Caller& caller, const std::string& policy,
+                                          bool is_shadow) override;
+  Answered<wire::WhatIfReply> what_if(const Caller& caller,
+                                      const wire::WhatIfRequest& request) override;
+  Answered<wire::ReportReply> report(const Caller& caller, double since_seconds) override;
+  wire::VersionReply version() override;
+  wire::EventList events(const Caller& caller, std::uint64_t sequence, int limit) override;
+  std::uint64_t subscribe(std::function<void()> listener) override;
+  void unsubscribe(std::uint64_t subscription) override;
+  std::string metrics() override;
+  bool is_ready() override { return is_ready_; }
+
+ private:
+  using Task = std::function<void()>;
+
+  struct AgentLine {
+    AgentPort* port = nullptr;
+    Instant heard{};
+    bool is_silent = false;
+  };
+
+  Service(ServiceOptions options, JournalStore store, Controller controller);
+  [[nodiscard]] Status replay(std::uint64_t after);
+
+  // The loop's.
+  void loop();
+  void apply(const wire::JournalInput& input, std::optional<SubmissionKey> key = std::nullopt);
+  void commit();
+  void act();
+  void keep_checkpoint(bool is_idle);
+  void take(const std::string& agent, const wire::FromAgent& message);
+  [[nodiscard]] bool tells_news(const wire::JobReport& report);
+  void find_silent_agents();
+  void change_nodes_of(const std::string& agent, bool up, const std::string& reason);
+  void send(const AgentOrder& order);
+  [[nodiscard]] const LiveJob* visible(const Caller& caller, const std::string& id) const;
+  [[nodiscard]] wire::JobStatus status_of(const LiveJob& job) const;
+  [[nodiscard]] Answered<wire::SubmitReply> submit_now(const Caller& caller,
+                                                       const wire::JobSpec& spec,
+                                                       const std::string& key);
+  [[nodiscard]] Answered<wire::SubmitReply> answer_again(const SubmissionKey& key,
+                                                         const std::string& hash) const;
+  [[nodiscard]] Answered<wire::Submitted> submission_of(const Caller& caller,
+                                                        const wire::JobSpec& spec) const;
+  [[nodiscard]] LivePosition position() const;
+  [[nodiscard]] std::optional<Refusal> over_budget(const std::string& tenant) const;
+
+  /// Runs `work` on the loop and returns its answer once the batch is on disk.
+  template <typename T>
+  [[nodiscard]] Answered<T> ask(std::function<Answered<T>()> work);
+
+  ServiceOptions options_;
+  JournalStore store_;
+  Controller controller_;
+  ServiceClock clock_;
+  Recovery recovery_{};
+  std::atomic<bool> is_ready_ = true;
+
+  CommitQueue<Task> queue_;
+  std::atomic<bool> is_stopping_ = false;
+
+  // Used by the loop alone.
+  Instant now_{};
+  std::vector<JournalItem> entries_;
+  std::vector<AgentOrder> orders_;
+  std::vector<Task> answers_;  // To be given when the batch is on disk.
+  std::map<std::string, AgentLine> agents_;
+  std::map<JobId, wire::JobReport> reports_;  // The newest, journalled or not.
+  std::map<JobId, std::pair<Instant, wire::JobReport>> journalled_;
+  std::uint64_t next_job_ = 1;
+  std::uint64_t inputs_ = 0;
+  std::uint64_t inputs_at_checkpoint_ = 0;
+  HistogramCounts plan_seconds_{{1e-5, 1e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 1}};
+
+  std::mutex listeners_mutex_;
+  std::map<std::uint64_t, std::function<void()>> listeners_;
+  std::uint64_t next_listener_ = 1;
+
+  std::thread thread_;  // Last: it uses all of the above.
+};
+
+template <typename T>
+Answered<T> Service::ask(std::function<Answered<T>()> work) {
+  // Shared with the loop, which may still answer when nobody waits any more.
+  const auto answer = std::make_shared<std::promise<Answered<T>>>();
+  auto future = answer->get_future();
+  const auto posted = queue_.post([this, work = std::move(work), answer] {
+    answers_.push_back([answer, value = work()] { answer->set_value(value); });
+  });
+  if (posted != Posted::Accepted || !is_ready_) {
+    return Refusal{.kind = RefusalKind::Unavailable,
+                   .message = posted == Posted::Full ? "too many requests wait; try again"
+                                                     : "the journal cannot be written now"};
+  }
+  return future.get();
+}
+
+}  // namespace rubato

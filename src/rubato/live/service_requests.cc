@@ -1,0 +1,470 @@
+// What users ask of the platform: each is carried out on the loop.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/core.h>
+
+#include "rubato/engine/journal.h"
+#include "rubato/live/deadline_text.h"
+#include "rubato/live/log_reader.h"
+#include "rubato/live/service.h"
+#include "rubato/live/validate_spec.h"
+#include "rubato/policy/registry.h"
+
+namespace rubato {
+namespace {
+
+constexpr int kPageMax = 1000;
+
+Refusal no_such_job(const std::string& id) {
+  return {.kind = RefusalKind::NotFound, .message = fmt::format("there is no job {}", id)};
+}
+
+Refusal only_admins() {
+  return {.kind = RefusalKind::NotPermitted, .message = "this needs the role admin"};
+}
+
+bool sees(const Caller& caller, const LiveJob& job) {
+  return caller.role == Role::Admin || caller.tenant.empty() || caller.tenant == job.spec.tenant();
+}
+
+// What makes two submissions with one key the same.
+std::string hash_of(const wire::JobSpec& spec) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char each : spec.SerializeAsString()) {
+    hash = (hash ^ static_cast<unsigned char>(each)) * 1099511628211ULL;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+}  // namespace
+
+const LiveJob* Service::visible(const Caller& caller, const std::string& id) const {
+  char* end = nullptr;
+  const std::uint64_t number = std::strtoull(id.c_str(), &end, 10);
+  const LiveJob* job = id.empty() || *end != '\0' ? nullptr : controller_.find(JobId{number});
+  return job != nullptr && sees(caller, *job) ? job : nullptr;
+}
+
+// The controller's view, with what was reported since and is not worth journalling.
+wire::JobStatus Service::status_of(const LiveJob& job) const {
+  wire::JobStatus status = controller_.status(now_, job);
+  const auto report = reports_.find(job.id);
+  if (report != reports_.end() && !is_over(job.state)) {
+    status.set_steps_done(std::max(report->second.done(), status.steps_done()));
+    status.set_loss(report->second.loss());
+  }
+  return status;
+}
+
+Answered<wire::Submitted> Service::submission_of(const Caller& caller,
+                                                 const wire::JobSpec& spec) const {
+  if (const auto problem = validate_spec(spec)) {
+    return Refusal{
+        .message = problem->message, .field = problem->field, .suggestion = problem->suggestion};
+  }
+  wire::Submitted submitted;
+  *submitted.mutable_spec() = spec;
+  submitted.set_user(caller.user);
+  if (!caller.tenant.empty() && caller.role != Role::Admin) {
+    if (!spec.tenant().empty() && spec.tenant() != caller.tenant) {
+      return Refusal{
+          .kind = RefusalKind::NotPermitted,
+          .message = fmt::format("{} may not submit for tenant {}", caller.user, spec.tenant()),
+          .field = "tenant"};
+    }
+    submitted.mutable_spec()->set_tenant(caller.tenant);
+  }
+  if (!spec.deadline().empty()) {
+    const auto deadline = resolve_deadline(spec.deadline(), {.now = now_});
+    if (!deadline) {
+      return Refusal{.message = deadline.error().message, .field = "deadline"};
+    }
+    submitted.set_deadline_us(deadline->time_since_epoch().count());
+  }
+  for (const wire::SpeedPoint& point : controller_.known_speeds(spec)) {
+    *submitted.add_known() = point;
+  }
+  return submitted;
+}
+
+Answered<wire::SubmitReply> Service::submit_now(const Caller& caller, const wire::JobSpec& spec,
+                                                const std::string& key) {
+  const std::string hash = hash_of(spec);
+  if (!key.empty()) {
+    for (const JournalItem& entry : entries_) {
+      if (entry.key && entry.key->user == caller.user && entry.key->key == key) {
+        return answer_again(*entry.key, hash);
+      }
+    }
+    const auto known = store_.history().find_key(caller.user, key);
+    if (!known) {
+      return Refusal{.kind = RefusalKind::Unavailable, .message = known.error().message};
+    }
+    if (*known) {
+      return answer_again(**known, hash);
+    }
+  }
+  auto made = submission_of(caller, spec);
+  if (const auto* refusal = std::get_if<Refusal>(&made)) {
+    return *refusal;
+  }
+  wire::Submitted& submitted = std::get<wire::Submitted>(made);
+  if (const auto over = over_budget(submitted.spec().tenant())) {
+    return *over;
+  }
+  submitted.set_job(next_job_++);
+  submitted.set_key(key);
+  wire::JournalInput input;
+  *input.mutable_submitted() = submitted;
+  std::optional<SubmissionKey> kept;
+  if (!key.empty()) {
+    kept =
+        SubmissionKey{.user = caller.user, .key = key, .job = submitted.job(), .spec_hash = hash};
+  }
+  apply(input, kept);
+  wire::SubmitReply reply;
+  const LiveJob& job = *controller_.find(JobId{submitted.job()});
+  *reply.mutable_job() = status_of(job);
+  if (job.state == LiveState::Rejected) {
+    *reply.mutable_quote() = controller_.quote(now_, submitted);
+  }
+  return reply;
+}
+
+Answered<wire::SubmitReply> Service::answer_again(const SubmissionKey& key,
+                                                  const std::string& hash) const {
+  const LiveJob* job = controller_.find(JobId{key.job});
+  if (key.spec_hash != hash || job == nullptr) {
+    return Refusal{.kind = RefusalKind::Conflict,
+                   .message = "this idempotency key was used for another job"};
+  }
+  wire::SubmitReply reply;
+  *reply.mutable_job() = status_of(*job);
+  return reply;
+}
+
+Answered<wire::SubmitReply> Service::submit(const Caller& caller, const wire::JobSpec& spec,
+                                            const std::string& key) {
+  return ask<wire::SubmitReply>(
+      [this, caller, spec, key] { return submit_now(caller, spec, key); });
+}
+
+Answered<wire::QuoteReply> Service::quote(const Caller& caller, const wire::JobSpec& spec) {
+  return ask<wire::QuoteReply>([this, caller, spec]() -> Answered<wire::QuoteReply> {
+    auto made = submission_of(caller, spec);
+    if (const auto* refusal = std::get_if<Refusal>(&made)) {
+      return *refusal;
+    }
+    return controller_.quote(now_, std::get<wire::Submitted>(made));
+  });
+}
+
+Answered<wire::JobStatus> Service::job(const Caller& caller, const std::string& id) {
+  return ask<wire::JobStatus>([this, caller, id]() -> Answered<wire::JobStatus> {
+    const LiveJob* job = visible(caller, id);
+    if (job == nullptr) {
+      return no_such_job(id);
+    }
+    return status_of(*job);
+  });
+}
+
+Answered<wire::JobList> Service::jobs(const Caller& caller, const JobQuery& query) {
+  return ask<wire::JobList>([this, caller, query]() -> Answered<wire::JobList> {
+    wire::JobList list;
+    const int size = std::clamp(query.page_size, 1, kPageMax);
+    const std::uint64_t before =
+        query.page_token.empty() ? 0 : std::strtoull(query.page_token.c_str(), nullptr, 10);
+    const auto& jobs = controller_.jobs();
+    auto at =
+        before == 0 ? jobs.rbegin() : std::make_reverse_iterator(jobs.lower_bound(JobId{before}));
+    for (; at != jobs.rend(); ++at) {
+      const LiveJob& job = at->second;
+      if (!sees(caller, job) || (!query.tenant.empty() && job.spec.tenant() != query.tenant)) {
+        continue;
+      }
+      wire::JobStatus status = status_of(job);
+      if (!query.state.empty() && status.state() != query.state) {
+        continue;
+      }
+      if (list.jobs_size() == size) {
+        list.set_next_page_token(list.jobs(size - 1).id());
+        break;
+      }
+      *list.add_jobs() = std::move(status);
+    }
+    return list;
+  });
+}
+
+Answered<wire::JobStatus> Service::cancel(const Caller& caller, const std::string& id) {
+  return ask<wire::JobStatus>([this, caller, id]() -> Answered<wire::JobStatus> {
+    const LiveJob* job = visible(caller, id);
+    if (job == nullptr) {
+      return no_such_job(id);
+    }
+    if (!is_over(job->state)) {
+      wire::JournalInput input;
+      input.mutable_cancelled()->set_job(job->id.value);
+      input.mutable_cancelled()->set_user(caller.user);
+      input.mutable_cancelled()->set_reason("cancelled by " + caller.user);
+      apply(input);
+    }
+    return status_of(*job);
+  });
+}
+
+Answered<wire::SubmitReply> Service::scale(const Caller& caller, const std::string& id,
+                                           const wire::ScaleRequest& request) {
+  return ask<wire::SubmitReply>([this, caller, id, request]() -> Answered<wire::SubmitReply> {
+    const LiveJob* job = visible(caller, id);
+    if (job == nullptr) {
+      return no_such_job(id);
+    }
+    if (is_over(job->state)) {
+      return Refusal{.kind = RefusalKind::Conflict, .message = fmt::format("job {} is over", id)};
+    }
+    wire::JobSpec scaled = job->spec;
+    *scaled.mutable_workers() = request.workers();
+    if (const auto problem = validate_spec(scaled)) {
+      return Refusal{
+          .message = problem->message, .field = problem->field, .suggestion = problem->suggestion};
+    }
+    wire::JournalInput input;
+    input.mutable_scaled()->set_job(job->id.value);
+    input.mutable_scaled()->set_user(caller.user);
+    *input.mutable_scaled()->mutable_workers() = request.workers();
+    apply(input);
+    wire::SubmitReply reply;
+    *reply.mutable_job() = status_of(*job);
+    return reply;
+  });
+}
+
+Answered<wire::WhyReply> Service::why(const Caller& caller, const std::string& id) {
+  return ask<wire::WhyReply>([this, caller, id]() -> Answered<wire::WhyReply> {
+    const LiveJob* job = visible(caller, id);
+    const auto why = job == nullptr ? Result<wire::WhyReply>(Error{.message = {}})
+                                    : controller_.why(now_, job->id);
+    if (!why) {
+      return no_such_job(id);
+    }
+    return *why;
+  });
+}
+
+Answered<wire::BlameReply> Service::blame(const Caller& caller, const std::string& id) {
+  return ask<wire::BlameReply>([this, caller, id]() -> Answered<wire::BlameReply> {
+    const LiveJob* job = visible(caller, id);
+    if (job == nullptr) {
+      return no_such_job(id);
+    }
+    wire::BlameReply reply;
+    for (const ResizeRecord& resize : job->resizes) {
+      wire::BlameEntry& entry = *reply.add_entries();
+      *entry.mutable_at() = to_timestamp(resize.at).value_or(google::protobuf::Timestamp{});
+      entry.set_workers_before(resize.before);
+      entry.set_workers_after(resize.after);
+      entry.set_cause(resize.cause);
+      entry.set_caused_by(resize.caused_by);
+    }
+    return reply;
+  });
+}
+
+Answered<Platform::LogPart> Service::logs(const Caller& caller, const std::string& id,
+                                          std::uint64_t from) {
+  const auto found = job(caller, id);
+  if (const auto* refusal = std::get_if<Refusal>(&found)) {
+    return *refusal;
+  }
+  const bool is_ended = std::get<wire::JobStatus>(found).has_finished();
+  const auto path = std::filesystem::path(options_.state_directory) / "jobs" / id / "logs" / "log";
+  const auto part = read_log(path, {.from = from, .is_ended = is_ended});
+  if (!part) {
+    return Refusal{.kind = RefusalKind::Unavailable, .message = part.error().message};
+  }
+  return LogPart{
+      .text = part->text, .next = part->next, .is_over = is_ended && part->next >= part->size};
+}
+
+Answered<wire::NodeList> Service::nodes(const Caller& /*caller*/) {
+  return ask<wire::NodeList>([this]() -> Answered<wire::NodeList> { return controller_.nodes(); });
+}
+
+Answered<wire::NodeStatus> Service::change_node(const Caller& caller, const std::string& name,
+                                                const wire::NodeRequest& request) {
+  if (caller.role != Role::Admin) {
+    return only_admins();
+  }
+  return ask<wire::NodeStatus>([this, caller, name, request]() -> Answered<wire::NodeStatus> {
+    wire::JournalInput input;
+    input.mutable_node_request()->set_node(name);
+    input.mutable_node_request()->set_user(caller.user);
+    *input.mutable_node_request()->mutable_request() = request;
+    const auto is_named = [&](const LiveNode& node) { return node.name == name; };
+    if (std::ranges::none_of(controller_.options().nodes, is_named)) {
+      return Refusal{.kind = RefusalKind::NotFound,
+                     .message = fmt::format("there is no node {}", name)};
+    }
+    apply(input);
+    const wire::NodeList list = controller_.nodes();
+    return *std::ranges::find_if(list.nodes(),
+                                 [&](const wire::NodeStatus& node) { return node.name() == name; });
+  });
+}
+
+Answered<wire::TenantList> Service::tenants(const Caller& caller) {
+  return ask<wire::TenantList>([this, caller]() -> Answered<wire::TenantList> {
+    wire::TenantList list = controller_.tenants(now_);
+    if (caller.role != Role::Admin && !caller.tenant.empty()) {
+      auto& tenants = *list.mutable_tenants();
+      const auto is_foreign = [&](const wire::TenantStatus& each) {
+        return each.name() != caller.tenant;
+      };
+      tenants.erase(std::remove_if(tenants.begin(), tenants.end(), is_foreign), tenants.end());
+    }
+    return list;
+  });
+}
+
+Answered<wire::TenantStatus> Service::set_tenant(const Caller& caller,
+                                                 const wire::TenantStatus& tenant) {
+  if (caller.role != Role::Admin) {
+    return only_admins();
+  }
+  return ask<wire::TenantStatus>([this, caller, tenant]() -> Answered<wire::TenantStatus> {
+    wire::JournalInput input;
+    *input.mutable_tenant()->mutable_tenant() = tenant;
+    input.mutable_tenant()->set_user(caller.user);
+    apply(input);
+    return tenant;
+  });
+}
+
+// GPU hours that a tenant has used beyond its budget; nothing if it has none or keeps to it.
+std::optional<Refusal> Service::over_budget(const std::string& tenant) const {
+  const wire::TenantList list = controller_.tenants(now_);
+  for (const wire::TenantStatus& each : list.tenants()) {
+    if (each.name() == tenant && each.budget_gpu_hours() > 0 &&
+        each.used_gpu_hours() >= each.budget_gpu_hours()) {
+      return Refusal{.kind = RefusalKind::Infeasible,
+                     .message = fmt::format("tenant {} has used {:.1f} of its {:.1f} GPU hours",
+                                            tenant, each.used_gpu_hours(), each.budget_gpu_hours()),
+                     .field = "tenant"};
+    }
+  }
+  return std::nullopt;
+}
+
+LivePosition Service::position() const {
+  LivePosition position{.now = now_, .policy = controller_.policy()};
+  const wire::NodeList nodes = controller_.nodes();
+  for (const LiveNode& node : controller_.options().nodes) {
+    for (const wire::NodeStatus& status : nodes.nodes()) {
+      if (status.name() == node.name && status.up()) {
+        position.nodes.push_back(node);
+      }
+    }
+  }
+  position.jobs = controller_.active_jobs();
+  return position;
+}
+
+Answered<wire::WhatIfReply> Service::what_if(const Caller& caller,
+                                             const wire::WhatIfRequest& request) {
+  if (caller.role != Role::Admin) {
+    return only_admins();
+  }
+  if (!options_.what_if) {
+    return Refusal{.kind = RefusalKind::Unavailable, .message = "this server has no simulator"};
+  }
+  const auto position =
+      ask<LivePosition>([this]() -> Answered<LivePosition> { return this->position(); });
+  if (const auto* refusal = std::get_if<Refusal>(&position)) {
+    return *refusal;
+  }
+  return options_.what_if(std::get<LivePosition>(position), request);
+}
+
+Answered<wire::PolicyStatus> Service::policy(const Caller& /*caller*/) {
+  return ask<wire::PolicyStatus>([this]() -> Answered<wire::PolicyStatus> {
+    wire::PolicyStatus status;
+    status.set_live(controller_.policy());
+    return status;
+  });
+}
+
+Answered<wire::PolicyStatus> Service::set_policy(const Caller& caller, const std::string& policy,
+                                                 bool is_shadow) {
+  if (caller.role != Role::Admin) {
+    return only_admins();
+  }
+  if (const auto made = make_policy(policy); !made) {
+    return Refusal{.message = made.error().message, .field = "policy"};
+  }
+  return ask<wire::PolicyStatus>(
+      [this, caller, policy, is_shadow]() -> Answered<wire::PolicyStatus> {
+        wire::JournalInput input;
+        input.mutable_policy()->set_policy(policy);
+        input.mutable_policy()->set_is_shadow(is_shadow);
+        input.mutable_policy()->set_user(caller.user);
+        apply(input);
+        wire::PolicyStatus status;
+        status.set_live(controller_.policy());
+        return status;
+      });
+}
+
+Answered<wire::ReportReply> Service::report(const Caller& caller, double since_seconds) {
+  return ask<wire::ReportReply>([this, caller, since_seconds]() -> Answered<wire::ReportReply> {
+    const Instant since = since_seconds > 0 ? now_ - from_seconds(since_seconds) : Instant{};
+    wire::ReportReply report = controller_.report(now_, since);
+    if (caller.role != Role::Admin && !caller.tenant.empty()) {
+      auto& jobs = *report.mutable_jobs();
+      const auto foreign = [&](const wire::JobStatus& job) {
+        return job.spec().tenant() != caller.tenant;
+      };
+      jobs.erase(std::remove_if(jobs.begin(), jobs.end(), foreign), jobs.end());
+    }
+    return report;
+  });
+}
+
+wire::VersionReply Service::version() {
+  wire::VersionReply reply;
+  reply.set_version(options_.version);
+  const auto policy = this->policy({});
+  if (const auto* status = std::get_if<wire::PolicyStatus>(&policy)) {
+    reply.set_policy(status->live());
+  }
+  return reply;
+}
+
+wire::EventList Service::events(const Caller& caller, std::uint64_t sequence, int limit) {
+  const auto found = store_.history().events_after(sequence, limit);
+  wire::EventList list;
+  list.set_next_sequence(sequence);
+  if (!found || found->empty()) {
+    return list;
+  }
+  list.set_next_sequence(found->back().sequence());
+  if (caller.role == Role::Admin || caller.tenant.empty()) {
+    list.mutable_events()->Assign(found->begin(), found->end());
+    return list;
+  }
+  auto filtered = ask<wire::EventList>([&]() -> Answered<wire::EventList> {
+    for (const wire::EventRecord& event : *found) {
+      if (event.job().empty() || visible(caller, event.job()) != nullptr) {
+        *list.add_events() = event;
+      }
+    }
+    return list;
+  });
+  const auto* all = std::get_if<wire::EventList>(&filtered);
+  return all == nullptr ? wire::EventList{} : *all;
+}
+
+}  // namespace rubato
