@@ -20,7 +20,8 @@ class AgentScene : public TrainScene {
   void TearDown() override {
     agent_.reset();
     // Whatever a test that failed has left behind.
-    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "jobs")) {
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "jobs", none)) {
       for (const pid_t pid : conductors_of(entry.path())) {
         ::kill(pid, SIGKILL);
       }
@@ -34,8 +35,12 @@ class AgentScene : public TrainScene {
     node.set_name("here");
     for (int i = 0; i < 8; ++i) {
       node.add_slots()->set_index(i);
+      node.mutable_slots(i)->set_device(has_devices_ ? "GPU-" + std::to_string(i) : "");
     }
-    return {.offer = {.name = "agent", .nodes = {node}, .cpus = 8},
+    return {.offer = {.name = "agent",
+                      .nodes = {node},
+                      .cpus = 8,
+                      .report = std::chrono::milliseconds(10)},
             .directory = folder_ / "jobs",
             .program = std::getenv("RUBATO_BINARY")};
   }
@@ -45,6 +50,34 @@ class AgentScene : public TrainScene {
         Agent::open(agent_options(), [this](const wire::FromAgent& message) { hear(message); });
     ASSERT_TRUE(agent.ok()) << agent.error().message;
     agent_ = std::move(*agent);
+  }
+
+  /// Starts `rubato agent` as a process that serves the controller at this port of ours.
+  pid_t start_agent(int port) {
+    std::vector<std::string> words{std::getenv("RUBATO_BINARY"),
+                                   "agent",
+                                   "--controller",
+                                   "127.0.0.1:" + std::to_string(port),
+                                   "--state",
+                                   folder_,
+                                   "--slots",
+                                   "4",
+                                   "--name",
+                                   "here"};
+    std::vector<char*> argv;
+    for (std::string& word : words) {
+      argv.push_back(word.data());
+    }
+    argv.push_back(nullptr);
+    const std::string errors = path("agent-errors");
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::setenv("RUBATO_TOKEN", "secret", 1);
+      ::dup2(::open(errors.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600), STDERR_FILENO);
+      ::execv(argv[0], argv.data());
+      ::_exit(127);
+    }
+    return child;
   }
 
   void hear(const wire::FromAgent& message) {
@@ -133,6 +166,7 @@ class AgentScene : public TrainScene {
     return found;
   }
 
+  bool has_devices_ = false;
   std::unique_ptr<Agent> agent_;
   std::mutex mutex_;
   std::condition_variable said_;

@@ -1,6 +1,7 @@
 // Jobs on an agent: real processes that are resized, suspended, killed and found again, and end
 // with what one undisturbed worker gets.
 #include "agent_scene_test.h"
+#include "rubato/live/agent_rpc.h"
 
 namespace rubato {
 namespace {
@@ -30,9 +31,35 @@ TEST_F(AgentTest, GrowsAndShrinksAJobInPlace) {
   EXPECT_TRUE(std::filesystem::exists(job_folder() + "/logs/log"));
 }
 
+TEST_F(AgentTest, MovesAJobToOtherDevices) {
+  has_devices_ = true;
+  open_agent();
+  std::string program = "echo on $CUDA_VISIBLE_DEVICES; exec";
+  for (const std::string& word : counting("8000")) {
+    program += " " + word;
+  }
+  const wire::JobSpec spec = spec_of(shell(program));
+
+  agent_->send(order(1, 2, spec));
+  await_step(20);
+  wire::ToAgent moved = order(2, 2, spec);
+  moved.mutable_run()->mutable_slots(0)->set_index(5);
+  moved.mutable_run()->mutable_slots(1)->set_index(6);
+  agent_->send(moved);
+  EXPECT_EQ(await_held(2).slots(0).index(), 5);
+  EXPECT_EQ(processes_of_job(job_folder()).size(), 2U) << "nobody is left on the old ones";
+
+  expect_undisturbed(await_ended());
+  const std::string log = text_of_file(job_folder() + "/logs/log");
+  for (const char* line :
+       {"[1] on GPU-0\n", "[2] on GPU-1\n", "[3] on GPU-5\n", "[4] on GPU-6\n"}) {
+    EXPECT_NE(log.find(line), std::string::npos) << log;
+  }
+}
+
 TEST_F(AgentTest, SuspendsAndResumesWithoutLosingAStep) {
   open_agent();
-  const wire::JobSpec spec = spec_of(counting("2000"));
+  const wire::JobSpec spec = spec_of(counting("16000"));
 
   agent_->send(order(1, 2, spec));
   const double reached = await_step(60).done();
@@ -53,7 +80,7 @@ TEST_F(AgentTest, SuspendsAndResumesWithoutLosingAStep) {
 
 TEST_F(AgentTest, CallsAJobBackThatIsBeingSuspended) {
   open_agent();
-  const wire::JobSpec spec = spec_of(counting("2000"));
+  const wire::JobSpec spec = spec_of(counting("16000"));
 
   agent_->send(order(1, 2, spec));
   await_step(30);
@@ -67,7 +94,7 @@ TEST_F(AgentTest, CallsAJobBackThatIsBeingSuspended) {
 
 TEST_F(AgentTest, AKilledConductorIsLostAndItsJobGoesOnFromTheSnapshot) {
   open_agent();
-  wire::JobSpec spec = spec_of(counting("2000"));
+  wire::JobSpec spec = spec_of(counting("16000"));
   spec.set_snapshot_steps(20);
 
   agent_->send(order(1, 2, spec));
@@ -119,6 +146,36 @@ TEST_F(AgentTest, AJobOutlivesItsAgent) {
   agent_->send(order(2, 3, spec));
   await_report([](const auto& report) { return report.workers() == 3; });
   expect_undisturbed(await_ended());
+}
+
+TEST_F(AgentTest, AJobOutlivesAnAgentElsewhere) {
+  auto server = AgentServer::open(
+      {.token = "secret"}, {.on_message = [this](const std::string& /*agent*/,
+                                                 const wire::FromAgent& message) { hear(message); },
+                            .on_gone = [](const std::string& /*agent*/) {}});
+  ASSERT_TRUE(server.ok()) << server.error().message;
+  const wire::JobSpec spec = spec_of(counting("40000"));
+  const auto is_hello = [](const wire::FromAgent& message) { return message.has_hello(); };
+  const auto end = [](pid_t agent, int signal) {
+    ::kill(agent, signal);
+    int status = 0;
+    ::waitpid(agent, &status, 0);
+    return status;
+  };
+
+  const pid_t first = start_agent((*server)->port());
+  EXPECT_EQ(await(is_hello).hello().nodes(0).slots_size(), 4);
+  (*server)->port_of("here").send(order(1, 2, spec));
+  await_step(20);
+  end(first, SIGKILL);
+  const pid_t second = start_agent((*server)->port());
+
+  const wire::AgentHello hello = await(is_hello).hello();
+  ASSERT_EQ(hello.jobs_size(), 1);
+  EXPECT_GE(await_step(1).done(), 20);
+  (*server)->port_of("here").send(order(2, 3, spec));
+  expect_undisturbed(await_ended());
+  EXPECT_EQ(end(second, SIGTERM), 0) << text_of_file(path("agent-errors"));
 }
 
 TEST_F(AgentTest, AnEndIsNotLostIfTheAgentIsAway) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -35,6 +36,15 @@ void stand_alone() {
   std::signal(SIGTERM, [](int) { conduct_ends = 1; });
   std::signal(SIGINT, [](int) { conduct_ends = 1; });
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
+}
+
+// Every worker costs us a handful of descriptors; workers keep the limit that we were given.
+ResourceLimit raise_descriptor_limit() {
+  rlimit given{};
+  ::getrlimit(RLIMIT_NOFILE, &given);
+  const rlimit raised{.rlim_cur = given.rlim_max, .rlim_max = given.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &raised);
+  return {.resource = RLIMIT_NOFILE, .soft = given.rlim_cur, .hard = given.rlim_max};
 }
 
 int conduct_failure(const Error& error) {
@@ -138,7 +148,8 @@ int conduct_job(const ConductFlags& flags) {
   auto launcher = LocalLauncher::open({.log_folder = files.logs(),
                                        .echo = log.is_open() ? EchoChoice::All : EchoChoice::None,
                                        .terminal = log.get(),
-                                       .starts_warm = true});
+                                       .starts_warm = true,
+                                       .limits = {raise_descriptor_limit()}});
   if (!launcher) {
     return conduct_failure(launcher.error());
   }

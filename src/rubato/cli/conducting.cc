@@ -7,7 +7,9 @@
 namespace rubato {
 namespace {
 
-constexpr Duration kReportPeriod = std::chrono::seconds(1);
+Duration report_period(const wire::ConductOrder& order) {
+  return order.report_us() > 0 ? Duration(order.report_us()) : std::chrono::seconds(1);
+}
 
 // Whether people would want to know at once.
 bool differs(const wire::JobReport& now, const wire::JobReport& before) {
@@ -44,7 +46,8 @@ Conducting::Conducting(wire::ConductOrder order, std::unique_ptr<ConductedJob> j
 
 bool Conducting::turn() {
   const std::vector<int> descriptors = line_.descriptors();
-  const bool goes_on = job_->turn(std::chrono::milliseconds(200), descriptors);
+  const bool goes_on = job_->turn(
+      std::min<Duration>(report_period(order_), std::chrono::milliseconds(200)), descriptors);
   for (const wire::ToConduct& message : line_.receive()) {
     take(message);
   }
@@ -75,6 +78,7 @@ void Conducting::obey(const wire::ConductOrder& order) {
   fmt::print("order {}: {} workers\n", order.run().order(), slots);
   is_suspending_ = slots == 0;
   if (is_suspending_) {
+    suspended_by_ = last_seen_;
     job_->suspend("suspended");
   } else {
     job_->obey(order);
@@ -84,6 +88,7 @@ void Conducting::obey(const wire::ConductOrder& order) {
 void Conducting::suspend(const std::string& reason) {
   if (!is_suspending_) {
     is_suspending_ = true;
+    suspended_by_ = last_seen_;
     job_->suspend(reason);
   }
 }
@@ -106,7 +111,7 @@ void Conducting::tell() {
   wire::JobReport now;
   job_->describe(now);
   now.set_order(obeyed_);
-  if (is_new || differs(now, last_report_) || moment - reported_ >= kReportPeriod) {
+  if (is_new || differs(now, last_report_) || moment - reported_ >= report_period(order_)) {
     report(moment);
   }
 }
@@ -133,7 +138,9 @@ wire::JobEnded Conducting::ended() const {
   job_->describe(last);
   wire::JobEnded ended;
   ended.set_job(order_.run().job());
-  ended.set_order(last_seen_);
+  // A newer order to go on may have come too late; the agent sees by the number that it did.
+  const bool is_suspended = timeline.outcome == JobOutcome::Suspended;
+  ended.set_order(is_suspended ? suspended_by_ : last_seen_);
   ended.set_outcome(outcome_word(timeline.outcome, is_stopped_));
   ended.set_exit_code(timeline.exit_code);
   const bool has_failed = ended.outcome() == "failed" || ended.outcome() == "refused";

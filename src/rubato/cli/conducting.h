@@ -35,9 +35,10 @@ class Conducting {
   wire::ConductOrder order_;
   std::unique_ptr<ConductedJob> job_;
   ConductLine& line_;
-  std::uint64_t last_seen_;      // Number of the newest order, of any kind.
-  std::uint64_t obeyed_;         // Number of the last order that the job trains by.
-  std::uint64_t told_held_ = 0;  // Number of the last order that took effect.
+  std::uint64_t last_seen_;         // Number of the newest order, of any kind.
+  std::uint64_t obeyed_;            // Number of the last order that the job trains by.
+  std::uint64_t suspended_by_ = 0;  // Number of the order to suspend that was last carried out.
+  std::uint64_t told_held_ = 0;     // Number of the last order that took effect.
   std::string stop_reason_{};
   bool is_stopped_ = false;
   bool is_suspending_ = false;

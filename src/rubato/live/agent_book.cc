@@ -74,6 +74,7 @@ const wire::AgentNode* AgentBook::node(const std::string& name) const {
 
 std::string AgentBook::fill_in(const wire::JobOrder& order, wire::ConductOrder& filled) const {
   *filled.mutable_run() = order;
+  filled.set_report_us(offer_.report.count());
   std::set<std::pair<std::string, int>> seen;
   for (const wire::SlotName& slot : order.slots()) {
     const wire::AgentNode* const where = node(slot.node());

@@ -3,6 +3,7 @@
 // controller hears; who does all that is someone else's matter (agent.h).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "rubato/base/time.h"
 #include "rubato/wire/agent.pb.h"
 #include "rubato/wire/conduct.pb.h"
 
@@ -54,6 +56,7 @@ struct AgentOffer {
   std::string name{};
   std::vector<wire::AgentNode> nodes{};
   int cpus = 1;  // Shared by the slots of each node that is not emulated.
+  Duration report = std::chrono::seconds(1);  // Between reports of a job.
 };
 
 /// The jobs of one agent. Every call returns what must be done now, in order.

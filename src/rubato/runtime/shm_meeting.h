@@ -13,7 +13,7 @@
 
 namespace rubato {
 
-constexpr std::size_t kMeetingRanksMax = 64;
+constexpr std::size_t kMeetingRanksMax = 240;  // Their arenas travel in one frame.
 constexpr std::size_t kMeetingNotesMax = 512;
 constexpr std::size_t kMeetingShardsMax = 512;
 constexpr std::size_t kMeetingChunkBytes = std::size_t{1} << 20U;

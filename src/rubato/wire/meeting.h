@@ -7,6 +7,6 @@
 namespace rubato {
 
 /// Bytes of it; all zero before anyone has mapped it. Only what is touched costs memory.
-constexpr std::size_t kMeetingBytes = std::size_t{4} << 20U;
+constexpr std::size_t kMeetingBytes = std::size_t{8} << 20U;
 
 }  // namespace rubato
