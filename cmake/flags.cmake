@@ -76,4 +76,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(rubato_warnings INTERFACE -Wno-maybe-uninitialized -Wno-array-bounds
                                                      -Wno-stringop-overflow)
   endif()
+  if(RUBATO_SANITIZE MATCHES thread)
+    # Asio has fences, which the thread sanitizer does not follow, beside the locks, which it does.
+    target_compile_options(rubato_warnings INTERFACE -Wno-tsan)
+  endif()
 endif()
