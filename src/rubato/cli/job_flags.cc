@@ -69,7 +69,7 @@ Error flag_error(const JobField& field, const std::string& message) {
 Status apply_flags(const JobFlags& flags, const JobSetting& setting, wire::JobSpec& spec) {
   for (const JobField& field : job_fields()) {
     std::vector<std::string> texts;
-    if (field.kind == JobFieldKind::Environment) {
+    if (field.kind == JobFieldKind::Variables) {
       texts = flags.environment;
     } else if (const auto found = flags.texts.find(std::string(field.name));
                found != flags.texts.end() && !found->second.empty()) {
@@ -139,7 +139,7 @@ void add_job_flags(CLI::App& verb, JobFlags& flags) {
     }
     const std::string flag(field.flag);
     const std::string help(field.help);
-    if (field.kind == JobFieldKind::Environment) {
+    if (field.kind == JobFieldKind::Variables) {
       verb.add_option(flag, flags.environment, help)->allow_extra_args(false);
     } else {
       verb.add_option(flag, flags.texts[std::string(field.name)], help);
