@@ -127,8 +127,10 @@ std::string report_text(const wire::ReportReply& report, const WallClock& clock)
   const double hours =
       report.gpu_hours_useful() + report.gpu_hours_lost() + report.gpu_hours_idle();
   const int due = report.promises_kept() + report.promises_broken();
-  std::string text = fmt::format("from {} to {}\n", moment_text(report.from(), clock),
-                                 moment_text(report.to(), clock));
+  std::string text = fmt::format(
+      "from {} to {}\n",
+      report.from().seconds() == 0 ? "the beginning" : moment_text(report.from(), clock),
+      moment_text(report.to(), clock));
   text += fmt::format(
       "  jobs       {} submitted: {} admitted, {} refused, {} finished, {} failed, "
       "{} cancelled\n",

@@ -98,18 +98,24 @@ Status apply_flags(const JobFlags& flags, const JobSetting& setting, wire::JobSp
   return ok_status();
 }
 
-// `train` for `python3 -u train.py`.
+// `train` for `python3 -u train.py`, `sh` for `sh -c ...`.
 std::string name_of_command(const wire::JobSpec& spec) {
+  std::string interpreter;
   for (const std::string& word : spec.command()) {
     const fs::path path(word);
     const bool is_interpreter = path.filename().string().starts_with("python") ||
                                 path.filename() == "sh" || path.filename() == "bash" ||
                                 path.filename() == "env";
-    if (!is_interpreter && !word.starts_with('-')) {
+    if (word == "-c" || word == "-m") {
+      return interpreter;
+    }
+    if (is_interpreter) {
+      interpreter = path.filename().string();
+    } else if (!word.starts_with('-')) {
       return path.stem().string();
     }
   }
-  return spec.kind() == "emulated" ? "emulated" : "";
+  return spec.kind() == "emulated" ? "emulated" : interpreter;
 }
 
 // What the client alone can know.

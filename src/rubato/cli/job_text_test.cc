@@ -64,8 +64,9 @@ TEST(MomentText, ShowsTheWallClock) {
 TEST(MomentText, AFlagNeverMeansAnEarlierMoment) {
   EXPECT_EQ(deadline_flag_text(utc_moment("2026-07-01T13:40:00Z"), noon()), "15:40");
   EXPECT_EQ(deadline_flag_text(utc_moment("2026-07-01T13:40:01Z"), noon()), "15:41");
-  // Too near, too far: a clock time might mean another day when it is pasted.
-  EXPECT_EQ(deadline_flag_text(utc_moment("2026-07-01T10:05:00Z"), noon()), "2026-07-01T10:05:00Z");
+  // Near: by the time it is pasted, a clock time would have come nearer or gone by.
+  EXPECT_EQ(deadline_flag_text(utc_moment("2026-07-01T10:03:24.5Z"), noon()), "3m25s");
+  // Far: the clock will show that time before.
   EXPECT_EQ(deadline_flag_text(utc_moment("2026-07-03T10:05:00Z"), noon()), "2026-07-03T10:05:00Z");
 }
 
@@ -227,6 +228,13 @@ TEST(WhyText, HasTheBindingReasonAndTheRemedy) {
             " 43 waits: WaitingPlan\n"
             "    held back by: 4 GPUs are promised to job 42 until 17:10\n"
             "    would change if: --workers 2\n");
+
+  why.Clear();
+  why.set_job("42");
+  why.set_standing("running");
+  why.set_reason("none");
+  why.set_binding("done in 97 s at this pace");
+  EXPECT_EQ(why_text(why), " 42 running\n    done in 97 s at this pace\n");
 }
 
 TEST(WhyText, BlameNamesWhoAndWhy) {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "rubato/live/duration_text.h"
+
 namespace rubato {
 namespace {
 
@@ -56,6 +58,9 @@ std::string moment_text(const google::protobuf::Timestamp& moment, const WallClo
 }
 
 std::string deadline_flag_text(Instant moment, const WallClock& clock) {
+  if (moment > clock.now && moment - clock.now < kNear) {
+    return duration_text(std::chrono::ceil<std::chrono::seconds>(moment - clock.now));
+  }
   const Instant rounded{std::chrono::ceil<std::chrono::minutes>(moment.time_since_epoch())};
   const Duration local = rounded.time_since_epoch() + clock.zone(rounded);
   const std::chrono::hh_mm_ss time(

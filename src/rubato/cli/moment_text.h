@@ -17,7 +17,8 @@ namespace rubato {
 [[nodiscard]] std::string moment_text(const google::protobuf::Timestamp& moment,
                                       const WallClock& clock);
 
-/// What to write after --deadline to mean this moment or a little later: `18:01`, else RFC 3339.
+/// What to write after --deadline to mean this moment or a little later: `3m25s` if it is near,
+/// `18:01` on the same day, else RFC 3339.
 [[nodiscard]] std::string deadline_flag_text(Instant moment, const WallClock& clock);
 
 }  // namespace rubato

@@ -62,6 +62,7 @@ class Verbs : public testing::Test {
     wire::JobSpec spec;
     for (const TinyRequest& request : server_.requests()) {
       if (request.line.starts_with("POST")) {
+        spec.Clear();
         EXPECT_TRUE(read_answer(request.body, spec)) << request.body;
       }
     }
@@ -72,10 +73,10 @@ class Verbs : public testing::Test {
   TinyWeb server_;
 };
 
-constexpr const char* kAdmitted =
-    R"({"job": {"id": "42", "state": "ADMITTED"}, "quote": {"admitted": true, "gpu_hours": 3}})";
+constexpr const char* kAdmitted = R"({"job": {"id": "42", "state": "ADMITTED"}})";
 
 TEST_F(Verbs, RunStreamsTheLogAndReturnsTheJobsCode) {
+  answer("POST /v1/quotes", R"({"admitted": true, "gpu_hours": 3})");
   answer("POST /v1/jobs", kAdmitted);
   answer("GET /v1/jobs/42", R"({"id": "42", "state": "FAILED", "exit_code": 3})");
   answers_["GET /v1/jobs/42/logs"] = web_stream_head("text/plain") + web_chunk("[rank0] step 1\n") +
@@ -99,7 +100,8 @@ TEST_F(Verbs, RunStreamsTheLogAndReturnsTheJobsCode) {
   EXPECT_EQ(spec.workers().max(), 8);
   EXPECT_TRUE(parse_rfc3339(spec.deadline()));
   EXPECT_EQ(spec.working_directory(), fs::current_path().string());
-  EXPECT_TRUE(server_.requests().at(0).has("Idempotency-Key: "));
+  EXPECT_EQ(server_.requests().at(1).line, "POST /v1/jobs HTTP/1.1");
+  EXPECT_TRUE(server_.requests().at(1).has("Idempotency-Key: "));
 }
 
 TEST_F(Verbs, RunSaysWhatCouldBePromisedInstead) {
@@ -153,7 +155,8 @@ TEST_F(Verbs, AnInterruptedRunLeavesTheJobAlone) {
       ::kill(::getpid(), SIGTERM);
       return web_answer(200, R"({"id": "42", "state": "RUNNING"})");
     }
-    return answers_.at(request.route());
+    const auto found = answers_.find(request.route());
+    return found == answers_.end() ? web_answer(404, "{}") : found->second;
   });
 
   const Told run = told({"run", "--steps", "1", "--server", server.url(), "--", "true"});
@@ -170,7 +173,7 @@ TEST_F(Verbs, TheSecondInterruptCancels) {
     }
     if (request.route() == "POST /v1/jobs/42/cancel") {
       is_cancelled = true;
-    } else if (request.route() == "GET /v1/jobs/42/logs") {
+    } else if (request.route() != "GET /v1/jobs/42") {
       return web_answer(404, "{}");
     } else if (!is_cancelled) {
       ::kill(::getpid(), SIGINT);
@@ -199,6 +202,7 @@ TEST_F(Verbs, SubmitReadsAFileAndFlagsWin) {
   EXPECT_EQ(submit.code, 0) << submit.error;
   EXPECT_EQ(submit.out, "42\n");
   EXPECT_EQ(submit.error, "");
+  EXPECT_EQ(server_.requests().size(), 1U);  // A script needs no quote.
   const wire::JobSpec spec = sent_job();
   EXPECT_EQ(spec.steps(), 7);
   EXPECT_EQ(spec.command(0), "other");
@@ -213,6 +217,18 @@ TEST_F(Verbs, SubmitReadsAFileAndFlagsWin) {
   EXPECT_EQ(ask({"submit", (folder / "none.yaml").string()}).code, kExitBadInput);
   EXPECT_EQ(ask({"submit"}).code, kExitUsage);
   fs::remove_all(folder);
+}
+
+TEST(JobFlags, AJobIsNamedAfterItsProgram) {
+  const auto name_of = [](const std::string& first, const std::vector<std::string>& others) {
+    JobFlags flags{.texts = {{"steps", "1"}}, .first_word = first, .other_words = others};
+    return described_job(flags, {.directory = "/"})->name();
+  };
+
+  EXPECT_EQ(name_of("python3", {"-u", "dir/train.py", "--lr", "1"}), "train");
+  EXPECT_EQ(name_of("./train", {}), "train");
+  EXPECT_EQ(name_of("sh", {"-c", "echo hello"}), "sh");
+  EXPECT_EQ(name_of("/usr/bin/env", {"python3"}), "python3");
 }
 
 TEST_F(Verbs, BadFlagsAreBadInput) {

@@ -76,8 +76,10 @@ std::string quote_text(const wire::QuoteReply& quote, const WallClock& clock) {
         fmt::format(" refused    {}\n", quote.message().empty() ? quote.reason() : quote.message());
     return text + offers_text(quote.offers(), clock);
   }
-  text = fmt::format(" quote      {}   {:.3g} GPU-hours", finish_text(quote, clock),
-                     quote.gpu_hours());
+  text = fmt::format(" quote      {}", finish_text(quote, clock));
+  if (quote.gpu_hours() > 0) {
+    text += fmt::format("   {:.3g} GPU-hours", quote.gpu_hours());
+  }
   if (const std::string plan = plan_text(quote.plan()); !plan.empty()) {
     text += fmt::format("   workers {}", plan);
   }
@@ -85,7 +87,9 @@ std::string quote_text(const wire::QuoteReply& quote, const WallClock& clock) {
   if (quote.has_promised()) {
     text += fmt::format(" promise    by {}\n", moment_text(quote.promised(), clock));
   } else {
-    text += " promise    none: best effort\n";
+    text +=
+        fmt::format(" promise    {}\n",
+                    quote.message().empty() ? "none: best effort" : "none yet: " + quote.message());
   }
   if (quote.has_earliest()) {
     text += fmt::format(" earliest   {} is the earliest deadline we could promise\n",

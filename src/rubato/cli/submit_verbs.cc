@@ -46,6 +46,23 @@ struct Submission {
   wire::SubmitReply reply{};
 };
 
+// What would be promised now. The answer to a submission has a quote only if it is a refusal, since
+// most submissions come from programs; a failure here is told by the submission as well.
+void ask_quote(PlatformClient& client, const wire::JobSpec& spec, wire::QuoteReply& quote) {
+  if (client.post("/v1/quotes", spec, quote)) {
+    quote.Clear();
+  }
+}
+
+// The quote to show: the submission's own if it has one.
+std::string shown_quote(const Submission& made, const wire::QuoteReply& before) {
+  if (made.reply.has_quote()) {
+    return quote_text(made.reply.quote(), local_wall_clock());
+  }
+  return before.admitted() && made.exit_code == kExitOk ? quote_text(before, local_wall_clock())
+                                                        : "";
+}
+
 Submission send_job(const char* verb, PlatformClient& client, const wire::JobSpec& spec,
                     const std::string& key) {
   Submission made;
@@ -76,11 +93,11 @@ int run_and_follow(const SubmitFlags& flags) {
   if (!client) {
     return explain_failure("run", client.error());
   }
+  wire::QuoteReply quote;
+  ask_quote(*client, *spec, quote);
   const Submission made =
       send_job("run", *client, *spec, flags.key.empty() ? fresh_key() : flags.key);
-  if (made.reply.has_quote()) {
-    fmt::print(stderr, "{}", quote_text(made.reply.quote(), local_wall_clock()));
-  }
+  fmt::print(stderr, "{}", shown_quote(made, quote));
   if (made.exit_code != kExitOk) {
     if (flags.client.prints_json && made.exit_code == kExitRefused) {
       fmt::print("{}", client->json());
@@ -113,13 +130,18 @@ int submit_job(const SubmitFlags& flags) {
   if (!client) {
     return explain_failure("submit", client.error());
   }
+  const bool is_shown = !flags.is_quiet && !flags.client.prints_json;
+  wire::QuoteReply quote;
+  if (is_shown) {
+    ask_quote(*client, *spec, quote);
+  }
   const Submission made =
       send_job("submit", *client, *spec, flags.key.empty() ? fresh_key() : flags.key);
   if (made.exit_code != kExitOk && made.exit_code != kExitRefused) {
     return made.exit_code;
   }
-  if (!flags.is_quiet && !flags.client.prints_json && made.reply.has_quote()) {
-    fmt::print(stderr, "{}", quote_text(made.reply.quote(), local_wall_clock()));
+  if (is_shown) {
+    fmt::print(stderr, "{}", shown_quote(made, quote));
   }
   if (flags.client.prints_json && !(flags.waits && made.exit_code == kExitOk)) {
     fmt::print("{}", client->json());

@@ -9,12 +9,13 @@ namespace rubato {
 
 std::string why_text(const wire::WhyReply& why) {
   std::string text = fmt::format(" {} {}", why.job(), why.standing());
-  if (!why.reason().empty()) {
+  const bool is_held = !why.reason().empty() && why.reason() != "none";
+  if (is_held) {
     text += fmt::format(": {}", why.reason());
   }
   text += "\n";
   if (!why.binding().empty()) {
-    text += fmt::format("    held back by: {}\n", why.binding());
+    text += fmt::format("    {}{}\n", is_held ? "held back by: " : "", why.binding());
   }
   if (!why.remedy().empty()) {
     text += fmt::format("    would change if: {}\n", why.remedy());
