@@ -9,6 +9,7 @@
 
 #include "rubato/cli/comparison_run.h"
 #include "rubato/cli/exit_code.h"
+#include "rubato/cli/live_demo.h"
 #include "rubato/cli/report_files.h"
 #include "rubato/cli/trace_speeds.h"
 #include "rubato/cli/verb_failure.h"
@@ -95,8 +96,17 @@ int run_demo(const std::string& html, const std::string& command) {
 void add_demo_verb(CLI::App& app, int& code, const std::string& command) {
   CLI::App* verb = app.add_subcommand("demo", "Compare schedulers on a built-in trace");
   const auto html = std::make_shared<std::string>();
+  const auto live = std::make_shared<LiveDemoOptions>();
+  const auto is_live = std::make_shared<bool>(false);
   verb->add_option("--html", *html, "Write the HTML report there");
-  verb->callback([html, command, &code] { code = run_demo(*html, command); });
+  verb->add_flag("--live", *is_live,
+                 "Train six real jobs on this machine instead, some by a deadline");
+  live->examples = "examples";
+  verb->add_option("--examples", live->examples, "Folder of the training programs of --live");
+  verb->add_option("--slots", live->slots, "Workers at a time of --live")->check(CLI::Range(1, 64));
+  verb->callback([html, live, is_live, command, &code] {
+    code = *is_live ? run_live_demo(*live) : run_demo(*html, command);
+  });
 }
 
 }  // namespace rubato

@@ -34,14 +34,6 @@ std::vector<int> slots_of(const std::vector<LiveNode>& nodes) {
   return slots;
 }
 
-JobId id_of(const std::string& text) {
-  std::uint64_t value = 0;
-  for (const char each : text) {
-    value = value * 10 + static_cast<std::uint64_t>(each - '0');
-  }
-  return JobId{value};
-}
-
 std::string title(const LiveJob& job) {
   return job.spec.name().empty() ? fmt::format("job {}", job.id.value)
                                  : fmt::format("job {} ({})", job.id.value, job.spec.name());
@@ -202,7 +194,7 @@ void Controller::take(const wire::AgentHello& hello) {
 }
 
 void Controller::take(const wire::JobReport& report) {
-  const auto found = jobs_.find(id_of(report.job()));
+  const auto found = jobs_.find(job_id_of(report.job()));
   if (found == jobs_.end() || is_over(found->second.state)) {
     return;
   }
@@ -234,7 +226,7 @@ void Controller::take(const wire::JobReport& report) {
 }
 
 void Controller::take(const wire::SlotsHeld& held) {
-  const auto found = jobs_.find(id_of(held.job()));
+  const auto found = jobs_.find(job_id_of(held.job()));
   if (found == jobs_.end()) {
     return;
   }
@@ -242,7 +234,7 @@ void Controller::take(const wire::SlotsHeld& held) {
 }
 
 void Controller::take(const wire::JobEnded& ended) {
-  const auto found = jobs_.find(id_of(ended.job()));
+  const auto found = jobs_.find(job_id_of(ended.job()));
   wire::ToAgent forget;
   forget.mutable_forget()->set_job(ended.job());
   if (found == jobs_.end()) {

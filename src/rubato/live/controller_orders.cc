@@ -88,10 +88,11 @@ std::string Controller::agent_of(const LiveJob& job) const {
 
 // An agent came back: it gets again what it lacks, and is rid of what is over.
 void Controller::reconcile(const wire::AgentHello& hello) {
-  std::map<std::uint64_t, const wire::AgentJob*> there;
+  std::map<JobId, const wire::AgentJob*> there;
   for (const wire::AgentJob& job : hello.jobs()) {
-    there[std::stoull(job.job())] = &job;
-    const auto found = jobs_.find(JobId{std::stoull(job.job())});
+    const JobId id = job_id_of(job.job());
+    there[id] = &job;
+    const auto found = jobs_.find(id);
     if (found == jobs_.end() || is_over(found->second.state)) {
       wire::ToAgent message;
       message.mutable_stop()->set_job(job.job());
@@ -106,7 +107,7 @@ void Controller::reconcile(const wire::AgentHello& hello) {
     if (job.order == 0 || agent_of(job) != hello.agent()) {
       continue;
     }
-    const auto known = there.find(id.value);
+    const auto known = there.find(id);
     if (is_over(job.state)) {
       if (known == there.end()) {
         slots_.forget(id);

@@ -1,5 +1,7 @@
 #include "rubato/live/live_job.h"
 
+#include <charconv>
+
 namespace rubato {
 
 std::string_view to_string(LiveState state) {
@@ -33,6 +35,12 @@ std::string_view to_string(LiveState state) {
 bool is_over(LiveState state) {
   return state == LiveState::Succeeded || state == LiveState::Failed ||
          state == LiveState::Cancelled || state == LiveState::Rejected;
+}
+
+JobId job_id_of(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() ? JobId{value} : JobId{};
 }
 
 JobClass job_class_of(const wire::JobSpec& spec, Instant deadline) {

@@ -30,6 +30,9 @@ enum class LiveState {
 [[nodiscard]] std::string_view to_string(LiveState state);
 [[nodiscard]] bool is_over(LiveState state);
 
+/// The job that messages name so; zero, which is nobody's, for what is no number.
+[[nodiscard]] JobId job_id_of(std::string_view text);
+
 /// What the owner's words come to.
 [[nodiscard]] JobClass job_class_of(const wire::JobSpec& spec, Instant deadline);
 

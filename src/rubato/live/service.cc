@@ -231,7 +231,7 @@ void Service::take(const std::string& agent, const wire::FromAgent& message) {
 
 // Reports come every second; the journal gets those that change something, and one now and then.
 bool Service::tells_news(const wire::JobReport& report) {
-  const JobId id{std::strtoull(report.job().c_str(), nullptr, 10)};
+  const JobId id = job_id_of(report.job());
   reports_[id] = report;
   auto& [at, last] = journalled_[id];
   const bool is_news =

@@ -54,9 +54,7 @@ std::string hash_of(const wire::JobSpec& spec) {
 }  // namespace
 
 const LiveJob* Service::visible(const Caller& caller, const std::string& id) const {
-  char* end = nullptr;
-  const std::uint64_t number = std::strtoull(id.c_str(), &end, 10);
-  const LiveJob* job = id.empty() || *end != '\0' ? nullptr : controller_.find(JobId{number});
+  const LiveJob* job = controller_.find(job_id_of(id));
   return job != nullptr && sees(caller, *job) ? job : nullptr;
 }
 
@@ -188,8 +186,7 @@ Answered<wire::JobList> Service::jobs(const Caller& caller, const JobQuery& quer
   return ask<wire::JobList>([this, caller, query]() -> Answered<wire::JobList> {
     wire::JobList list;
     const int size = std::clamp(query.page_size, 1, kPageMax);
-    const std::uint64_t before =
-        query.page_token.empty() ? 0 : std::strtoull(query.page_token.c_str(), nullptr, 10);
+    const std::uint64_t before = job_id_of(query.page_token).value;
     const auto& jobs = controller_.jobs();
     auto at =
         before == 0 ? jobs.rbegin() : std::make_reverse_iterator(jobs.lower_bound(JobId{before}));

@@ -1,0 +1,17 @@
+// The live platform shown on this machine: six real jobs, one of them with a deadline that cannot
+// be kept, and one worker that is killed on the way.
+#pragma once
+
+#include <string>
+
+namespace rubato {
+
+struct LiveDemoOptions {
+  std::string examples{};  // Folder of the training programs.
+  int slots = 4;
+};
+
+/// Zero only if every promise was kept and the impossible one was not given.
+[[nodiscard]] int run_live_demo(const LiveDemoOptions& options);
+
+}  // namespace rubato
