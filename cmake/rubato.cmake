@@ -16,6 +16,7 @@
 add_custom_target(unit_tests)
 add_custom_target(core_tests)
 add_custom_target(fuzzers)
+add_custom_target(core_fuzzers)
 
 set(RUBATO_TEST_TIMEOUT 300)
 if(RUBATO_SANITIZE)
@@ -67,7 +68,7 @@ function(rubato_library folder)
     endif()
   endif()
   foreach(source IN LISTS fuzzers)
-    rubato_fuzzer(${source} ${library})
+    rubato_fuzzer(${source} ${folder})
   endforeach()
 endfunction()
 
@@ -181,9 +182,12 @@ function(rubato_halve_test name)
                "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=1")
 endfunction()
 
-# rubato_fuzzer(<source> <library>): `trace/philly_fuzz.cc` becomes philly_fuzz, whose corpus is
-# tests/corpus/philly. Under ctest a bounded number of mutations of each corpus file is run.
-function(rubato_fuzzer source library)
+# rubato_fuzzer(<source> <folder>): `trace/philly_fuzz.cc` becomes philly_fuzz, whose corpus is
+# tests/corpus/philly. Under ctest a bounded number of mutations of each corpus file is run: under
+# the sanitizers for RUBATO_CORE, where its libraries are built anyway, as users' builds are for the
+# rest, whose fuzzing under sanitizers is left to `make soak`.
+function(rubato_fuzzer source folder)
+  set(library rubato_${folder})
   cmake_path(GET source STEM name)
   string(REGEX REPLACE "_fuzz$" "" subject ${name})
   add_executable(${name} ${source})
@@ -198,13 +202,17 @@ function(rubato_fuzzer source library)
       set_target_properties(rubato_fuzz_main PROPERTIES UNITY_BUILD OFF)
     endif()
     target_sources(${name} PRIVATE $<TARGET_OBJECTS:rubato_fuzz_main>)
-    if(RUBATO_FUZZ)
+    if((RUBATO_FUZZ AND folder IN_LIST RUBATO_CORE) OR (NOT RUBATO_FUZZ AND NOT folder IN_LIST
+                                                                            RUBATO_CORE))
       add_test(NAME ${name} COMMAND ${name} "${PROJECT_SOURCE_DIR}/tests/corpus/${subject}")
       set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT ${RUBATO_TEST_TIMEOUT})
     endif()
   endif()
-  if(NOT RUBATO_FUZZ)
+  if(folder IN_LIST RUBATO_CORE AND NOT RUBATO_FUZZ)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+  if(folder IN_LIST RUBATO_CORE)
+    add_dependencies(core_fuzzers ${name})
   endif()
   add_dependencies(fuzzers ${name})
 endfunction()

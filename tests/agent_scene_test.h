@@ -117,6 +117,16 @@ class AgentScene : public TrainScene {
     return await([](const wire::FromAgent& m) { return m.has_ended(); }).ended();
   }
 
+  /// The most sizes whose speed a report has told so far.
+  int most_measured() {
+    const std::scoped_lock lock(mutex_);
+    int most = 0;
+    for (const wire::FromAgent& message : heard_) {
+      most = std::max(most, message.report().measured_size());
+    }
+    return most;
+  }
+
   static wire::JobSpec spec_of(const std::vector<std::string>& command) {
     wire::JobSpec spec;
     for (const std::string& word : command) {

@@ -10,7 +10,7 @@ using AgentTest = AgentScene;
 
 TEST_F(AgentTest, GrowsAndShrinksAJobInPlace) {
   open_agent();
-  const wire::JobSpec spec = spec_of(counting("8000"));
+  const wire::JobSpec spec = spec_of(counting("16000"));
 
   agent_->send(order(1, 2, spec));
   await_step(20);
@@ -19,11 +19,10 @@ TEST_F(AgentTest, GrowsAndShrinksAJobInPlace) {
   agent_->send(order(3, 1, spec));
   EXPECT_EQ(await_held(3).slots_size(), 1);
   EXPECT_LE(processes_of_job(job_folder()).size(), 3U) << "one trains, and at most two are parked";
-  const wire::JobReport shrunk =
-      await_report([](const auto& report) { return report.workers() == 1 && report.order() == 3; });
+  await_report([](const auto& report) { return report.workers() == 1 && report.order() == 3; });
 
-  EXPECT_GT(shrunk.measured_size(), 1);
   expect_undisturbed(await_ended());
+  EXPECT_GT(most_measured(), 1) << "speeds at several sizes were seen in passing";
   EXPECT_NE(text_of_file(job_folder() + "/logs/log").find("[1] 0 of 5000 samples were not used"),
             std::string::npos);
   forget();

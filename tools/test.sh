@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests, each once: those of the core and the fuzz corpora in the sanitizer build, all others in
+# All tests, each once: those of the core and its fuzz corpora in the sanitizer build, all others in
 # the release build, the golden ones of sim_test in both. tools/soak.sh has sanitizers for the rest.
 # Later stages run even when an earlier one fails; the last lines say what happened.
 set -u -o pipefail
@@ -36,7 +36,7 @@ if stage build-release "build release" build release; then
   stage release "test release: unit, scenario, torch, check" \
     ctest --preset release -j "$jobs" -LE '^core$'
 fi
-if stage build-asan "build asan" build asan --target core_tests fuzzers; then
+if stage build-asan "build asan" build asan --target core_tests core_fuzzers; then
   stage asan "test asan: core, fuzz" \
     ctest --preset asan -j "$jobs" -L '^(core|golden|fuzz)$'
 fi
