@@ -28,8 +28,10 @@ class ControllerStream final : public grpc::ClientBidiReactor<wire::FromAgent, w
     stub.async()->Attach(&context_, this);
     AddHold();  // Words are said by other threads.
     StartRead(&read_);
-    StartCall();
   }
+
+  /// Apart from the constructor: hello, said as soon as the controller answers, needs to find us.
+  void start() { StartCall(); }
 
   void OnReadInitialMetadataDone(bool ok) override {
     if (!ok) {
@@ -186,6 +188,7 @@ class AgentClient::Engine {
     {
       const std::scoped_lock lock(mutex_);
       stream_ = &stream;
+      stream.start();
       if (stop.stop_requested()) {
         stream.cancel();
       }

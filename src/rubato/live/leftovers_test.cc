@@ -20,6 +20,9 @@ TEST(Leftovers, EndsExactlyTheProcessesOfAJob) {
   auto other = start(directory + "1");
   ASSERT_TRUE(ours.ok() && other.ok());
 
+  // The variable is there as soon as the program is.
+  while (processes_of_job(directory).empty()) {
+  }
   EXPECT_EQ(processes_of_job(directory), std::vector<pid_t>{ours->pid()});
   EXPECT_FALSE(end_leftovers(directory));
   while (!ours->poll_exit()) {
