@@ -11,7 +11,7 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help deps configure build demo test unit bench bench-runtime experiments docs soak \
+.PHONY: help deps configure build demo test unit bench bench-runtime bench-web images experiments docs soak \
         soak-runtime format lint clean
 
 help: ## Show this list
@@ -46,6 +46,14 @@ bench-runtime: configure ## Compare the runtime with torchrun, DDP, gloo and Ope
 	@cmake --build --preset release -j $(JOBS) --target rubato rubato_python allreduce_bench
 	@$$(sed -n 's/^RUBATO_PYTHON:FILEPATH=//p' build/CMakeCache.txt) -B bench/runtime/run.py \
 	  build/bench/runtime.json
+
+bench-web: build ## Measure the dashboard with 10,000 jobs in the store
+	RUBATO_BINARY=build/rubato node web/tests/many_jobs.mjs --seconds $(or $(SOAK_SECONDS),60)
+
+images: build ## Take the pictures of the dashboard for the documents anew
+	SCREENSHOTS=docs/images/new RUBATO_BINARY=build/rubato node --test web/tests/browser.test.mjs
+	@for name in plan plan-jobs what-if overview past; do mv docs/images/new/$$name.png docs/images/; done
+	@rm -r docs/images/new
 
 experiments: build ## Reproduce published figures beside the published values
 	experiments/elasticflow/run.sh
