@@ -34,7 +34,7 @@ test: deps ## Run all tests, the sanitizer build and the fuzz corpora
 
 unit: build ## Run the unit tests alone
 	@cmake --build --preset release -j $(JOBS) --target unit_tests
-	@ctest --preset release -L unit -j $(JOBS)
+	@ctest --preset release -L unit -j $$((2 * $(JOBS)))  # Many wait: for processes, for timers.
 
 bench: configure ## Measure the engine; numbers go to build/bench/engine.json
 	@cmake --build --preset release -j $(JOBS) --target engine_bench
