@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "rubato/cli/dashboard.h"
 #include "rubato/cli/offered_nodes.h"
 #include "rubato/cli/what_if_run.h"
 #include "rubato/cli/worker_environment.h"
@@ -88,7 +89,8 @@ Result<std::unique_ptr<LocalPlatform>> LocalPlatform::start(LocalPlatformOptions
                                                 .port = given.port,
                                                 .certificate_file = given.certificate_file,
                                                 .key_file = given.key_file},
-                                       .token_file = given.token_file});
+                                       .token_file = given.token_file,
+                                       .files = dashboard_files()});
   if (!rest) {
     return rest.error();
   }

@@ -27,7 +27,8 @@ Service::Service(ServiceOptions options, JournalStore store, Controller controll
       store_(std::move(store)),
       controller_(std::move(controller)),
       clock_(store_.last_instant()),
-      queue_(options_.queue) {}
+      queue_(options_.queue),
+      past_(store_.history()) {}
 
 Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   const std::string path = (std::filesystem::path(options.state_directory) / "journal.sqlite");
