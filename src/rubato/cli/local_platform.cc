@@ -29,6 +29,16 @@ std::vector<LiveNode> live_nodes(const std::vector<wire::AgentNode>& nodes) {
   return live;
 }
 
+ControllerOptions controller_options(const LocalPlatformOptions& given,
+                                     const std::vector<wire::AgentNode>& nodes) {
+  return {.policy = given.policy,
+          .nodes = live_nodes(nodes),
+          .slot = from_seconds(given.slot_seconds),
+          .resize_pause = from_seconds(given.resize_pause_seconds),
+          .margin = given.margin,
+          .margin_min = from_seconds(given.margin_min_seconds)};
+}
+
 }  // namespace
 
 std::string default_state_directory() {
@@ -57,7 +67,7 @@ Result<std::unique_ptr<LocalPlatform>> LocalPlatform::start(LocalPlatformOptions
   std::unique_ptr<LocalPlatform> platform(new LocalPlatform(std::move(options)));
   const LocalPlatformOptions& given = platform->options_;
   auto service = Service::open({.state_directory = given.state_directory,
-                                .controller = {.policy = given.policy, .nodes = live_nodes(*nodes)},
+                                .controller = controller_options(given, *nodes),
                                 .version = RUBATO_VERSION,
                                 .what_if = play_what_if});
   if (!service) {
