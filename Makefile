@@ -11,7 +11,7 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help deps configure build demo test unit bench bench-runtime experiments docs soak \
+.PHONY: help deps configure build demo test unit bench bench-runtime bench-live experiments docs soak \
         soak-runtime format lint clean
 
 help: ## Show this list
@@ -46,6 +46,10 @@ bench-runtime: configure ## Compare the runtime with torchrun, DDP, gloo and Ope
 	@cmake --build --preset release -j $(JOBS) --target rubato rubato_python allreduce_bench
 	@$$(sed -n 's/^RUBATO_PYTHON:FILEPATH=//p' build/CMakeCache.txt) -B bench/runtime/run.py \
 	  build/bench/runtime.json
+
+bench-live: configure ## Put load on a running platform; numbers go to build/bench/live.json
+	@cmake --build --preset release -j $(JOBS) --target rubato live_load
+	@python3 -B bench/live/run.py build/bench/live.json
 
 experiments: build ## Reproduce published figures beside the published values
 	experiments/elasticflow/run.sh
