@@ -5,6 +5,7 @@
 # SOAK_ROUNDS=20 make soak   seeds per sanitizer (default 3)
 # BENCH_ROUNDS=7 make bench-runtime   measurements of which medians are taken (default 7)
 # SOAK_SECONDS=60 SOAK_SEED=7 make soak-runtime   time in all (default 600) and seed (default: drawn)
+# SOAK_KILLS=20 SOAK_SEED=7 make soak-live   kills (default 100) and seed (default: drawn)
 # LINT_TESTS=1 make lint     clang-tidy also reads the tests
 
 JOBS ?= $(shell nproc)
@@ -12,7 +13,7 @@ export JOBS
 
 .DEFAULT_GOAL := help
 .PHONY: help deps configure build demo test unit bench bench-runtime bench-live experiments docs soak \
-        soak-runtime format lint clean
+        soak-runtime soak-live format lint clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -34,7 +35,7 @@ test: deps ## Run all tests, the sanitizer build and the fuzz corpora
 
 unit: build ## Run the unit tests alone
 	@cmake --build --preset release -j $(JOBS) --target unit_tests
-	@ctest --preset release -L unit -j $(JOBS)
+	@ctest --preset release -L unit -j $$((2 * $(JOBS)))  # Many wait: for processes, for timers.
 
 bench: configure ## Measure the engine; numbers go to build/bench/engine.json
 	@cmake --build --preset release -j $(JOBS) --target engine_bench
@@ -59,6 +60,7 @@ experiments: build ## Reproduce published figures beside the published values
 	experiments/oasis/run.sh
 	experiments/dps/run.sh
 	experiments/chronus/run.sh
+	experiments/testbed/run.sh
 
 docs: configure ## Write the documents that are made from the program
 	@cmake --build --preset release -j $(JOBS) --target rubato
@@ -73,6 +75,9 @@ soak: deps ## Fuzz for a minute each, then all tests under sanitizers with many 
 soak-runtime: configure ## Disturb elastic jobs at random; each must end as if nothing had happened
 	@cmake --build --preset release -j $(JOBS) --target rubato counting_trainer
 	python3 -B tools/soak_runtime.py --seconds $(or $(SOAK_SECONDS),600) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
+
+soak-live: build ## Kill the live platform with -9 again and again while jobs train; nothing may be lost
+	python3 -B tools/soak_live.py --kills $(or $(SOAK_KILLS),100) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
 
 format: deps ## Format every C++ file
 	@tools/format.sh

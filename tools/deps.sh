@@ -11,6 +11,9 @@ if ! command -v dpkg-query >/dev/null; then
 fi
 
 installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p')
+# Node from elsewhere is as good, and Debian's npm would not go beside it.
+command -v npm >/dev/null && installed+=$'\nnodejs\nnpm'
+command -v chromium >/dev/null && installed+=$'\nchromium'
 missing=()
 for package in "${wanted[@]}"; do
   grep -qxF -- "$package" <<<"$installed" || missing+=("$package")

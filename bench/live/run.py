@@ -1,8 +1,8 @@
 """Measures the live platform under load: `make bench-live`.
 
 Starts the real program with a durable journal and lets `live_load` fill its queue over loopback;
-ends it with SIGKILL, starts it again on the same journal and waits until it serves; puts load on it;
-ends it once more. Prints a table and writes JSON.
+ends it with SIGKILL, starts it again on the same journal and waits until it serves; puts load on
+it; ends it once more. Prints a table and writes JSON.
 """
 
 import argparse

@@ -160,6 +160,12 @@ class FlatModel:
         self.slots[self.slot][: self.gradient_floats].zero_()
         self.point_at(self.slot)
 
+    def expect_gradients(self, slot: int) -> None:
+        """The next backward pass makes new ones, for `gather` to move: cheaper than adding to zeros."""
+        self.slot = slot
+        for parameter in self.parameters:
+            parameter.grad = None
+
     def keep_buffers(self) -> None:
         """Remembers the buffers, from which every shard of a step begins."""
         if self.float_holders:

@@ -139,7 +139,7 @@ class Trainer:
                 break
             self._begin_time = time.perf_counter()
             while session.shards:
-                self.optimizer_zero()
+                session.flat.expect_gradients(session.shards[0].slot)
                 batch = session.start_shard(self._samples)
                 self._is_owed_a_step = True
                 yield batch
@@ -163,10 +163,6 @@ class Trainer:
             return False
         self._session.end_shard(float(loss.detach()))
         return not self._session.shards and self._complete()
-
-    def optimizer_zero(self) -> None:
-        self._session.flat.point_at(self._session.shards[0].slot)
-        self._session.flat.zero_gradients()
 
     def _warm_up(self) -> Iterator[Any]:
         """Lets libraries choose and allocate what they need, while the others train on."""

@@ -13,6 +13,8 @@
 #include <fmt/core.h>
 
 #include "rubato/cli/conducting.h"
+#include "rubato/cli/emulated_crew.h"
+#include "rubato/cli/emulated_training.h"
 #include "rubato/cli/exit_code.h"
 #include "rubato/launch/local/local_launcher.h"
 #include "rubato/live/conduct_files.h"
@@ -99,13 +101,25 @@ wire::JobEnded suspended_at_once(const wire::ConductOrder& order, const ConductF
   return ended;
 }
 
+/// What starts the workers, and what it has to say.
+struct WorkerStarter {
+  std::unique_ptr<Launcher> launcher{};
+  LocalLauncher* local = nullptr;  // The same, if workers are processes.
+  EmulatedCrew* crew = nullptr;    // The same, if they are threads.
+
+  [[nodiscard]] std::vector<std::string> notes() const {
+    return local == nullptr ? std::vector<std::string>{} : local->notes();
+  }
+};
+
 // Runs the job; how it ended.
 wire::JobEnded run_job(const wire::ConductOrder& order, const ConductFiles& files,
-                       ConductLine& line, LocalLauncher& launcher) {
+                       ConductLine& line, const WorkerStarter& starter) {
   if (order.run().slots_size() == 0) {
     return suspended_at_once(order, files);
   }
-  auto job = begin_job(order, {.files = files, .launcher = launcher});
+  auto job =
+      begin_job(order, {.files = files, .launcher = *starter.launcher, .crew = starter.crew});
   if (!job) {
     return never_begun(order, job.error());
   }
@@ -113,7 +127,7 @@ wire::JobEnded run_job(const wire::ConductOrder& order, const ConductFiles& file
   bool goes_on = true;
   while (goes_on) {
     goes_on = conducting.turn();
-    for (const std::string& note : launcher.notes()) {
+    for (const std::string& note : starter.notes()) {
       fmt::print("{}\n", note);
     }
     if (conduct_ends != 0) {
@@ -121,6 +135,42 @@ wire::JobEnded run_job(const wire::ConductOrder& order, const ConductFiles& file
     }
   }
   return conducting.ended();
+}
+
+Result<WorkerStarter> start_processes(const ConductFiles& files, int log) {
+  auto launcher = LocalLauncher::open({.log_folder = files.logs(),
+                                       .echo = log >= 0 ? EchoChoice::All : EchoChoice::None,
+                                       .terminal = log,
+                                       .starts_warm = true,
+                                       .limits = {raise_descriptor_limit()}});
+  if (!launcher) {
+    return launcher.error();
+  }
+  LocalLauncher* const local = launcher->get();
+  return WorkerStarter{.launcher = std::move(*launcher), .local = local};
+}
+
+// On pretended nodes there may be a hundred of them: threads do.
+Result<WorkerStarter> start_threads(const wire::ConductOrder& order, int log) {
+  const wire::JobSpec& spec = order.run().spec();
+  EmulatedCrewOptions options{.steps = static_cast<std::uint64_t>(spec.steps()),
+                              .began = decided_at(order)};
+  for (const wire::SpeedPoint& point : spec.speeds()) {
+    options.speeds[point.workers()] = point.steps_per_second();
+  }
+  const auto pause = emulated_pause({spec.environment().begin(), spec.environment().end()});
+  if (!pause) {
+    return pause.error();
+  }
+  options.pause = *pause;
+  raise_descriptor_limit();
+  dprintf(log, "%s; its workers are threads\n", kEmulatedNotice);
+  auto crew = EmulatedCrew::open(std::move(options));
+  if (!crew) {
+    return crew.error();
+  }
+  EmulatedCrew* const threads = crew->get();
+  return WorkerStarter{.launcher = std::move(*crew), .crew = threads};
 }
 
 int conduct_job(const ConductFlags& flags) {
@@ -145,16 +195,15 @@ int conduct_job(const ConductFlags& flags) {
   }
   const Descriptor log(
       ::open(files.merged_log().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  auto launcher = LocalLauncher::open({.log_folder = files.logs(),
-                                       .echo = log.is_open() ? EchoChoice::All : EchoChoice::None,
-                                       .terminal = log.get(),
-                                       .starts_warm = true,
-                                       .limits = {raise_descriptor_limit()}});
-  if (!launcher) {
-    return conduct_failure(launcher.error());
+  const bool in_threads = order->emulated() && order->run().spec().kind() == "emulated";
+  const auto starter =
+      in_threads ? start_threads(*order, log.get()) : start_processes(files, log.get());
+  if (!starter && !in_threads) {
+    return conduct_failure(starter.error());  // This machine's fault: the job may be tried again.
   }
   wire::FromAgent message;
-  *message.mutable_ended() = run_job(*order, files, *line, **launcher);
+  *message.mutable_ended() =
+      starter ? run_job(*order, files, *line, *starter) : never_begun(*order, starter.error());
   const wire::JobEnded& ended = message.ended();
   fmt::print("{} after {} steps: {}\n", ended.outcome(), ended.done(), ended.detail());
   if (Status written = files.write_ended(ended); !written) {

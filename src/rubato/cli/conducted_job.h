@@ -16,6 +16,8 @@
 
 namespace rubato {
 
+class EmulatedCrew;
+
 /// A running job. Used from one thread, which turns its loop.
 class ConductedJob {
  public:
@@ -33,7 +35,7 @@ class ConductedJob {
   [[nodiscard]] virtual bool holds_no_more() const = 0;
   /// True if as many train as the last order says.
   [[nodiscard]] virtual bool has_obeyed() const = 0;
-  /// All of it but job, order and speed.
+  /// All of it but job and order; the speed is zero where it is not known yet.
   virtual void describe(wire::JobReport& report) const = 0;
   [[nodiscard]] virtual const JobTimeline& timeline() const = 0;
 };
@@ -42,6 +44,7 @@ class ConductedJob {
 struct ConductScene {
   const ConductFiles& files;
   Launcher& launcher;
+  EmulatedCrew* crew = nullptr;  // The same, if its workers are emulated in threads.
 };
 
 /// For programs that use our runtime, Python scripts that are taken over, and emulated jobs.

@@ -122,11 +122,6 @@ void Conducting::report(Clock::time_point moment) {
   job_->describe(body);
   body.set_job(order_.run().job());
   body.set_order(obeyed_);
-  const double seconds = std::chrono::duration<double>(moment - reported_).count();
-  const bool is_first = reported_ == Clock::time_point{};
-  if (!is_first && seconds > 0) {
-    body.set_speed(std::max(0.0, body.done() - last_report_.done()) / seconds);
-  }
   reported_ = moment;
   last_report_ = body;
   line_.say(message);

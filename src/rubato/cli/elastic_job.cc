@@ -7,7 +7,10 @@
 #include <fmt/format.h>
 
 #include "rubato/cli/conducted_job.h"
+#include "rubato/cli/emulated_crew.h"
+#include "rubato/cli/emulated_training.h"
 #include "rubato/cli/scaling_pass.h"
+#include "rubato/cli/speed_window.h"
 #include "rubato/cli/worker_environment.h"
 #include "rubato/launch/conductor.h"
 #include "rubato/launch/device_seats.h"
@@ -70,7 +73,7 @@ ConductorOptions options_of(const wire::ConductOrder& order, const ConductFiles&
   }
   if (is_emulated(spec)) {
     // There are many of them, and nobody waits for their words.
-    options.heartbeat = std::chrono::seconds(1);
+    options.heartbeat = std::chrono::milliseconds(250);
     options.patience = std::chrono::seconds(30);
   }
   return options;
@@ -84,6 +87,7 @@ class ElasticJob final : public ConductedJob {
   }
 
   [[nodiscard]] Status open(const ConductScene& scene) {
+    crew_ = scene.crew;
     ConductorOptions options = options_of(order_, scene.files);
     // On a GPU even one who waits would be in the way.
     options.membership.parked_max = seats_.has_devices() ? 0 : kParkedOnCpus;
@@ -119,6 +123,9 @@ class ElasticJob final : public ConductedJob {
     seats_.offer(devices_of(order));
     grows_back_at_.reset();
     begin_measuring();
+    if (crew_ != nullptr) {
+      crew_->ordered(decided_at(order), seats_.slots());
+    }
     conductor_->resize(seats_.slots(), seats_.misplaced());
   }
 
@@ -138,6 +145,7 @@ class ElasticJob final : public ConductedJob {
     const JobTimeline& timeline = conductor_->timeline();
     report.set_done(static_cast<double>(conductor_->step()));
     report.set_workers(conductor_->workers_training());
+    report.set_speed(recent_.speed(conductor_->workers_training()));
     report.set_loss(timeline.loss);
     report.set_restarts(static_cast<std::uint32_t>(
         std::ranges::count_if(timeline.generations, &GenerationRecord::is_forced)));
@@ -172,6 +180,7 @@ class ElasticJob final : public ConductedJob {
   }
 
   void take_in(const ShapeRecord& recent) {
+    recent_.add(recent.workers, static_cast<double>(recent.steps), recent.total_seconds);
     if (!measurement_ || measurement_->is_done()) {
       return;
     }
@@ -210,7 +219,9 @@ class ElasticJob final : public ConductedJob {
   }
 
   wire::ConductOrder order_;
+  EmulatedCrew* crew_ = nullptr;
   DeviceSeats seats_;
+  SpeedWindow recent_;
   std::optional<ScalingMeasurement> measurement_;
   std::optional<SteadyClock::time_point> grows_back_at_;
   bool takes_snapshots_ = false;

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "rubato/cli/dashboard.h"
 #include "rubato/cli/offered_nodes.h"
 #include "rubato/cli/what_if_run.h"
 #include "rubato/cli/worker_environment.h"
@@ -26,6 +27,16 @@ std::vector<LiveNode> live_nodes(const std::vector<wire::AgentNode>& nodes) {
                     .slots = node.slots_size()});
   }
   return live;
+}
+
+ControllerOptions controller_options(const LocalPlatformOptions& given,
+                                     const std::vector<wire::AgentNode>& nodes) {
+  return {.policy = given.policy,
+          .nodes = live_nodes(nodes),
+          .slot = from_seconds(given.slot_seconds),
+          .resize_pause = from_seconds(given.resize_pause_seconds),
+          .margin = given.margin,
+          .margin_min = from_seconds(given.margin_min_seconds)};
 }
 
 }  // namespace
@@ -56,7 +67,7 @@ Result<std::unique_ptr<LocalPlatform>> LocalPlatform::start(LocalPlatformOptions
   std::unique_ptr<LocalPlatform> platform(new LocalPlatform(std::move(options)));
   const LocalPlatformOptions& given = platform->options_;
   auto service = Service::open({.state_directory = given.state_directory,
-                                .controller = {.policy = given.policy, .nodes = live_nodes(*nodes)},
+                                .controller = controller_options(given, *nodes),
                                 .version = RUBATO_VERSION,
                                 .what_if = play_what_if});
   if (!service) {
@@ -78,7 +89,8 @@ Result<std::unique_ptr<LocalPlatform>> LocalPlatform::start(LocalPlatformOptions
                                                 .port = given.port,
                                                 .certificate_file = given.certificate_file,
                                                 .key_file = given.key_file},
-                                       .token_file = given.token_file});
+                                       .token_file = given.token_file,
+                                       .files = dashboard_files()});
   if (!rest) {
     return rest.error();
   }

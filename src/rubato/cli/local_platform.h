@@ -21,7 +21,11 @@ struct LocalPlatformOptions {
   std::string certificate_file{};
   std::string key_file{};
   std::string policy = "elasticflow";
-  int slots = 0;          // Of this machine; zero: one per GPU, or per processor without any.
+  int slots = 0;  // Of this machine; zero: one per GPU, or per processor without any.
+  double slot_seconds = 1;
+  double resize_pause_seconds = 0.5;
+  double margin = 0.05;  // As in ControllerOptions.
+  double margin_min_seconds = 2;
   std::string emulate{};  // `16x8`: that many pretended nodes and slots in place of this machine.
 };
 

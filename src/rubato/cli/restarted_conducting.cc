@@ -1,9 +1,13 @@
 // A job that is ended and started again for each change, and keeps its state by itself.
+#include <chrono>
 #include <fstream>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "rubato/cli/conducted_job.h"
+#include "rubato/cli/speed_window.h"
 #include "rubato/launch/restarted_job.h"
 
 namespace rubato {
@@ -38,7 +42,9 @@ class RestartedConducting final : public ConductedJob {
       : order_(order), files_(scene.files), job_(options(), scene.launcher) {}
 
   [[nodiscard]] bool turn(Duration wait, std::span<const int> also) override {
-    return job_.turn(wait, also);
+    const bool goes_on = job_.turn(wait, also);
+    time_progress();
+    return goes_on;
   }
 
   void obey(const wire::ConductOrder& order) override {
@@ -74,10 +80,8 @@ class RestartedConducting final : public ConductedJob {
     report.set_generation(timeline.generations.size());
     report.set_restarts(
         static_cast<std::uint32_t>(std::max<std::size_t>(1, timeline.generations.size()) - 1));
-    double done = 0;
-    double loss = 0;
-    std::ifstream progress(files_.progress());
-    progress >> done >> loss;
+    report.set_speed(recent_.speed(job_.workers_running()));
+    const auto [done, loss] = progress();
     const bool is_over = timeline.outcome == JobOutcome::Finished;
     report.set_done(is_over ? order_.run().spec().steps() : done);
     report.set_loss(loss);
@@ -95,12 +99,39 @@ class RestartedConducting final : public ConductedJob {
     return made;
   }
 
+  // Steps and loss, as the program last wrote them down.
+  [[nodiscard]] std::pair<double, double> progress() const {
+    std::pair<double, double> read{};
+    std::ifstream file(files_.progress());
+    file >> read.first >> read.second;
+    return read;
+  }
+
+  // Times the steps between two moments at which the program wrote that it had done some.
+  void time_progress() {
+    const double done = progress().first;
+    const auto moment = std::chrono::steady_clock::now();
+    if (job_.is_changing() || done < marked_done_) {
+      marked_.reset();
+    } else if (done > marked_done_) {
+      if (marked_) {
+        recent_.add(job_.workers_running(), done - marked_done_,
+                    std::chrono::duration<double>(moment - *marked_).count());
+      }
+      marked_ = moment;
+    }
+    marked_done_ = done;
+  }
+
   // Signals do not say why they come: the program may read it here.
   void warn(const std::string& reason) const { std::ofstream(files_.notice()) << reason << '\n'; }
 
   wire::ConductOrder order_;
   ConductFiles files_;
   RestartedJob job_;
+  SpeedWindow recent_;
+  double marked_done_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> marked_;
 };
 
 }  // namespace

@@ -67,6 +67,17 @@ void add_up_verb(CLI::App& app, int& code) {
   verb->add_option("--policy", options->policy, "Scheduler; see `rubato policy list`");
   verb->add_option("--emulate", options->emulate,
                    "Pretend machines such as 16x8, for jobs of kind `emulated`");
+  const auto seconds = CLI::Range(0.0, 1e6);
+  verb->add_option("--slot", options->slot_seconds, "Least seconds between two rounds of decisions")
+      ->check(CLI::Range(0.001, 1e6));
+  verb->add_option("--resize-pause", options->resize_pause_seconds,
+                   "Seconds that plans count for each change of workers")
+      ->check(seconds);
+  verb->add_option("--margin", options->margin,
+                   "Part of the time to a deadline that plans leave unused")
+      ->check(CLI::Range(0.0, 0.9));
+  verb->add_option("--margin-min", options->margin_min_seconds, "The same in seconds, at least")
+      ->check(seconds);
   verb->callback([options, &code] { code = run_up(*options); });
 }
 

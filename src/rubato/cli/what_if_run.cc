@@ -67,13 +67,48 @@ Result<History> play(const LivePosition& position, const PlayedWorld& world) {
       jobs[i].job_class = JobClass::Soft;
     }
   }
-  auto played =
-      simulate(jobs, topology, SpeedBook({}, topology),
-               {.policy = world.policy, .slot = kPlayedSlot, .limit_seconds = kSecondsMax});
+  auto played = simulate(jobs, topology, SpeedBook({}, topology),
+                         {.policy = world.policy,
+                          .slot = kPlayedSlot,
+                          .keep_bars = true,
+                          .limit_seconds = kSecondsMax});
   if (!played) {
     return played.error();
   }
   return std::move(played->history);
+}
+
+/// The numbers of workers of one job over time.
+using PlayedShares = google::protobuf::RepeatedPtrField<wire::PlannedShare>;
+
+// By job, in the order of the position.
+std::vector<PlayedShares> shares_of(const LivePosition& position, const History& history) {
+  std::vector<PlayedShares> shares(position.jobs.size());
+  std::vector<Instant> ends(position.jobs.size());
+  for (const GanttBar& bar : history.bars) {
+    const auto from = to_timestamp(later(position.now, bar.from.time_since_epoch()));
+    const auto to = to_timestamp(later(position.now, bar.to.time_since_epoch()));
+    if (!from || !to || bar.job.value >= shares.size()) {
+      continue;
+    }
+    PlayedShares& all = shares[bar.job.value];
+    Instant& end = ends[bar.job.value];
+    // A move to other GPUs is no change of size.
+    if (!all.empty() && end == bar.from && all.rbegin()->workers() == bar.placement.gpus()) {
+      *all.rbegin()->mutable_to() = *to;
+    } else {
+      wire::PlannedShare& share = *all.Add();
+      *share.mutable_from() = *from;
+      *share.mutable_to() = *to;
+      share.set_workers(bar.placement.gpus());
+    }
+    end = bar.to;
+  }
+  return shares;
+}
+
+bool changes_nothing(const wire::WhatIfRequest& request) {
+  return request.add_gpus() == 0 && request.remove_nodes().empty() && request.policy().empty();
 }
 
 double met_ratio(const History& history) {
@@ -105,7 +140,7 @@ Answered<wire::WhatIfReply> play_what_if(const LivePosition& position,
     return *refusal;
   }
   const auto now = play(position, {.nodes = position.nodes, .policy = position.policy});
-  const auto then = play(position, std::get<PlayedWorld>(changed));
+  const auto then = changes_nothing(request) ? now : play(position, std::get<PlayedWorld>(changed));
   if (!now || !then) {
     return Refusal{.message = now ? then.error().message : now.error().message, .field = "policy"};
   }
@@ -114,8 +149,12 @@ Answered<wire::WhatIfReply> play_what_if(const LivePosition& position,
   reply.set_deadlines_met_ratio_then(met_ratio(*then));
   reply.set_mean_finish_seconds_now(mean_finish(*now));
   reply.set_mean_finish_seconds_then(mean_finish(*then));
+  const auto shares_now = shares_of(position, *now);
+  const auto shares_then = shares_of(position, *then);
   for (std::size_t i = 0; i < position.jobs.size(); ++i) {
     wire::WhatIfJob& job = *reply.add_jobs();
+    *job.mutable_shares_now() = shares_now[i];
+    *job.mutable_shares_then() = shares_then[i];
     job.set_job(std::to_string(position.jobs[i].id.value));
     job.set_name(position.jobs[i].name);
     const auto moment = [&](const JobRecord& record) {

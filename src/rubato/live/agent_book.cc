@@ -95,6 +95,7 @@ std::string AgentBook::fill_in(const wire::JobOrder& order, wire::ConductOrder& 
       return fmt::format("node {} is emulated: only jobs of kind emulated run there", slot.node());
     }
     filled.add_devices(found->device());
+    filled.set_emulated(where->emulated());
     if (!where->emulated()) {
       filled.set_threads(std::max(1, offer_.cpus / std::max(1, where->slots_size())));
     }

@@ -102,6 +102,16 @@ TEST_F(AgentBookTest, KnowsTheDevicesAndCpusOfSlots) {
   const auto& kept = std::get<KeepConductOrder>(actions.front()).order;
   EXPECT_THAT(kept.devices(), ElementsAre("10", "11"));
   EXPECT_EQ(kept.threads(), 4);
+  EXPECT_FALSE(kept.emulated());
+}
+
+TEST_F(AgentBookTest, SaysThatTheNodesOfAnOrderArePretended) {
+  wire::ToAgent message = order(1, 2, "pretended");
+  message.mutable_run()->mutable_spec()->set_kind("emulated");
+
+  const AgentActions actions = book_.take(message);
+
+  EXPECT_TRUE(std::get<KeepConductOrder>(actions.front()).order.emulated());
 }
 
 TEST_F(AgentBookTest, IgnoresOldNumbers) {

@@ -13,6 +13,8 @@
 namespace rubato {
 namespace {
 
+// Between the end of a step and the moment we know of it, about.
+constexpr Duration kReportLag = std::chrono::milliseconds(250);
 constexpr int kLossesMax = 3;  // In a row, without a step between them.
 
 Topology topology_of(const std::vector<LiveNode>& nodes) {
@@ -32,6 +34,13 @@ std::vector<int> slots_of(const std::vector<LiveNode>& nodes) {
     slots.push_back(node.slots);
   }
   return slots;
+}
+
+// A measured speed, or zero if the belief is as good: no two seconds are quite alike, and plans
+// leave a margin for that. Steps that fall behind nevertheless are counted as such.
+double speed_news(const JobState* state, double speed, double tolerance) {
+  const double believed = state == nullptr ? 0 : state->progress.speed;
+  return std::abs(speed - believed) <= tolerance * believed ? 0 : speed;
 }
 
 std::string title(const LiveJob& job) {
@@ -219,10 +228,25 @@ void Controller::take(const wire::JobReport& report) {
   // While workers come and go the engine believes in what it ordered; recovery is the job's own.
   const bool is_settled = report.order() == job.order && report.workers() == job.share;
   feed(Measured{.job = job.engine_id,
-                .done = std::max(0.0, job.done - job.base),
-                .speed = is_settled && job.state == LiveState::Running ? report.speed() : 0,
+                .done = estimated_done(job),
+                .speed = is_settled && job.state == LiveState::Running
+                             ? speed_news(engine_->state().jobs.find(job.engine_id), report.speed(),
+                                          options_.margin / 2)
+                             : 0,
                 .workers = job.share});
   check_promise(job);
+}
+
+// Steps count when they are committed, and are told of a moment later. A belief within that is
+// right: to correct it with every report would make each plan look late by half a step.
+double Controller::estimated_done(const LiveJob& job) const {
+  const double told = std::max(0.0, job.done - job.base);
+  const JobState* state = engine_->state().jobs.find(job.engine_id);
+  if (state == nullptr) {
+    return told;
+  }
+  const double unseen = 1 + state->progress.speed * to_seconds(kReportLag);
+  return std::clamp(state->progress.at(now_), told, told + unseen);
 }
 
 void Controller::take(const wire::SlotsHeld& held) {

@@ -133,6 +133,8 @@ class Controller {
   void on_loss(LiveJob& job, const wire::JobEnded& ended);
   void reconcile(const wire::AgentHello& hello);
   void learn(LiveJob& job, const wire::JobReport& report);
+  /// Steps since it got its name in the engine, with those under way.
+  [[nodiscard]] double estimated_done(const LiveJob& job) const;
   void check_promise(LiveJob& job);
   void set_share(LiveJob& job, int share);
   void set_training(LiveJob& job, int workers);

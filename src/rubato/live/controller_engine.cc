@@ -190,6 +190,7 @@ void Controller::settle_refusals() {
 void Controller::carry_out(const Run& run) {
   if (LiveJob* job = by_engine_id(run.job)) {
     slots_.want(job->id, topology_.nodes_of(run.placement));
+    job->decided = now_;
     set_share(*job, run.placement.gpus());
   }
 }

@@ -43,6 +43,7 @@ void Controller::send_run(LiveJob& job, const SlotSet& slots) {
   order.set_order(job.order);
   *order.mutable_spec() = job.spec;
   order.set_measure(job.state == LiveState::Profiling);
+  order.set_decided_us(job.decided.time_since_epoch().count());
   for (const SlotRef& slot : slots) {
     wire::SlotName& name = *order.add_slots();
     name.set_node(nodes_.at(slot.node.value).node.name);

@@ -31,6 +31,7 @@ wire::SavedJob saved(const LiveJob& job) {
   to.set_end_cause(job.end.cause);
   to.set_parameter_hash(job.end.parameter_hash);
   to.set_order(job.order);
+  to.set_decided_us(micros(job.decided));
   to.set_share(job.share);
   to.set_done(job.done);
   to.set_speed(job.speed);
@@ -76,6 +77,7 @@ LiveJob restored(const wire::SavedJob& from) {
              .cause = from.end_cause(),
              .parameter_hash = from.parameter_hash()};
   job.order = from.order();
+  job.decided = moment_of(from.decided_us());
   job.share = from.share();
   job.done = from.done();
   job.speed = from.speed();

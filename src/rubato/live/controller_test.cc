@@ -19,6 +19,84 @@ TEST(Controller, RunsAJobFromSubmissionToItsEnd) {
   EXPECT_LE(job_in(world, id).end.at, job_in(world, id).promise.promised);
 }
 
+TEST(Controller, OrdersSayWhenTheyWereDecided) {
+  ControllerWorld world(1, 4, 1);
+  const JobId id = world.submit(2000, 0);
+  world.run(2);
+
+  ASSERT_FALSE(job_in(world, id).resizes.empty());
+  for (const PlayedInput& played : world.history()) {
+    for (const AgentOrder& order : played.effects.orders) {
+      EXPECT_EQ(order.message.run().decided_us(),
+                job_in(world, id).resizes.front().at.time_since_epoch().count());
+    }
+  }
+}
+
+// The speed the engine believes in, after a report of so many times as much.
+std::pair<double, double> speeds_after(double times) {
+  ControllerWorld world(1, 4, 1);
+  const JobId id = world.submit(2000, 0);
+  world.run(5);
+  const auto& job = job_in(world, id);
+  const auto believed = [&] {
+    return world.controller().engine().state().jobs.at(job.engine_id).progress.speed;
+  };
+  const double before = believed();
+  wire::JournalInput input;
+  input.mutable_report()->set_job("1");
+  input.mutable_report()->set_order(job.order);
+  input.mutable_report()->set_workers(job.workers);
+  input.mutable_report()->set_done(job.done);
+  input.mutable_report()->set_speed(before * times);
+  world.play(input);
+  return {before, believed()};
+}
+
+TEST(Controller, TakesNoNoticeOfSpeedsThatPlansHaveAMarginFor) {
+  const auto [before, after] = speeds_after(0.98);
+  EXPECT_EQ(after, before);
+}
+
+TEST(Controller, BelievesSpeedsThatPlansHaveNoMarginFor) {
+  const auto [before, after] = speeds_after(0.9);
+  EXPECT_DOUBLE_EQ(after, before * 0.9);
+}
+
+// What the engine believes a job has done, after it was told of so many steps less than that.
+std::pair<double, double> belief_after(double less) {
+  ControllerWorld world(1, 4, 1);
+  const JobId id = world.submit(2000, 0);
+  world.run(5);
+  const auto believed = [&] {
+    return world.controller()
+        .engine()
+        .state()
+        .jobs.at(job_in(world, id).engine_id)
+        .progress.at(world.now());
+  };
+  const double before = believed();
+  wire::JournalInput input;
+  input.mutable_report()->set_job("1");
+  input.mutable_report()->set_order(job_in(world, id).order);
+  input.mutable_report()->set_workers(job_in(world, id).workers);
+  input.mutable_report()->set_done(before - less);
+  world.play(input);
+  return {before, believed()};
+}
+
+TEST(Controller, AStepUnderWayIsNoDelay) {
+  const auto [before, after] = belief_after(0.9);
+  EXPECT_DOUBLE_EQ(after, before);
+}
+
+TEST(Controller, BelievesReportsThatSayMoreThanAStepUnderWay) {
+  const auto [before, after] = belief_after(50);
+  EXPECT_LT(after, before - 20);
+  const auto [less, more] = belief_after(-50);
+  EXPECT_DOUBLE_EQ(more, less + 50);
+}
+
 TEST(Controller, RefusesADeadlineThatCannotBeKept) {
   ControllerWorld world(1, 4, 1);
   const JobId id = world.submit(100'000, 10);

@@ -73,6 +73,9 @@ wire::JobStatus Controller::status(Instant now, const LiveJob& job) const {
   status.set_steps_per_second(job.speed);
   status.set_loss(job.loss);
   put(status.mutable_submitted(), job.submitted);
+  if (job.promise.quoted_finish != kNever) {
+    put(status.mutable_quoted(), job.promise.quoted_finish);
+  }
   status.set_resizes(static_cast<int>(job.resizes.size()));
   status.set_restarts(job.restarts);
   status.set_gpu_seconds(job.gpu_seconds);

@@ -31,19 +31,19 @@ struct JournalBenchFolder {
 };
 
 // Submissions, as they come from users: with a spec, an event and a key.
-std::vector<JournalEntry> bench_submissions(std::uint64_t first, std::int64_t count) {
-  std::vector<JournalEntry> entries(static_cast<std::size_t>(count));
-  for (JournalEntry& entry : entries) {
+std::vector<JournalItem> bench_submissions(std::uint64_t first, std::int64_t count) {
+  std::vector<JournalItem> items(static_cast<std::size_t>(count));
+  for (JournalItem& item : items) {
     const std::string job = std::to_string(first);
-    auto& submitted = *entry.record.input.mutable_submitted();
+    auto& submitted = *item.record.input.mutable_submitted();
     submitted.set_job(first);
     submitted.mutable_spec()->set_name(std::string(kSpecBytes, 'x'));
-    entry.record.commands = "admit " + job + "\n";
-    entry.events.emplace_back().set_job(job);
-    entry.key = SubmissionKey{.user = "ada", .key = job, .job = first};
+    item.record.commands = "admit " + job + "\n";
+    item.events.emplace_back().set_job(job);
+    item.key = SubmissionKey{.user = "ada", .key = job, .job = first};
     ++first;
   }
-  return entries;
+  return items;
 }
 
 void append(benchmark::State& state) {

@@ -57,8 +57,8 @@ Json field_schema(const FieldDescriptor& field) {
 }  // namespace
 
 const google::protobuf::Descriptor& platform_message(std::string_view name) {
-  const auto* const found =
-      wire::JobSpec::descriptor()->file()->FindMessageTypeByName(std::string(name));
+  const auto* const found = wire::JobSpec::descriptor()->file()->pool()->FindMessageTypeByName(
+      "rubato.wire." + std::string(name));
   RUBATO_CHECK(found != nullptr);
   return *found;
 }

@@ -9,7 +9,7 @@
 
 namespace rubato {
 
-/// Of the messages of platform.proto, by its short name, such as JobSpec; it must exist.
+/// Of the messages of our .proto files, by its short name, such as JobSpec; it must exist.
 [[nodiscard]] const google::protobuf::Descriptor& platform_message(std::string_view name);
 
 /// Adds the schema of the message and of those it holds to `schemas`, by their short names. Strict

@@ -78,6 +78,7 @@ struct LiveJob {
   EndRecord end{};
 
   std::uint64_t order = 0;  // Number of the last one that was sent.
+  Instant decided{};        // When the engine last gave it workers, or other ones.
   int share = 0;            // Workers the engine gave it.
   double done = 0;          // Steps, as reported.
   double speed = 0;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "rubato/live/platform.h"
+#include "rubato/live/scheduler_time.h"
 
 namespace rubato {
 
@@ -73,6 +74,44 @@ class MemoryCluster : public Platform {
     wire::ReportReply reply;
     reply.set_mean_jct_seconds(since_seconds);
     return reply;
+  }
+
+  Answered<wire::OverviewReply> overview(const Caller& /*caller*/) override {
+    wire::OverviewReply reply;
+    reply.set_nodes(1);
+    return reply;
+  }
+
+  Answered<wire::TimelineReply> timeline(const Caller& /*caller*/, const TimeSpan& span) override {
+    wire::TimelineReply reply;
+    *reply.mutable_from() = *to_timestamp(span.from);
+    return reply;
+  }
+
+  Answered<wire::FutureReply> future(const Caller& /*caller*/) override {
+    return wire::FutureReply{};
+  }
+
+  Answered<wire::PastReply> past(const Caller& /*caller*/, Instant moment) override {
+    wire::PastReply reply;
+    if (const auto at = to_timestamp(moment)) {
+      *reply.mutable_at() = *at;
+    }
+    return reply;
+  }
+
+  Answered<wire::DecisionList> decisions(const Caller& /*caller*/, const TimeSpan& span,
+                                         int limit) override {
+    wire::DecisionList list;
+    list.add_decisions()->set_sequence(static_cast<std::uint64_t>(limit));
+    list.set_truncated(span.to != kNever);
+    return list;
+  }
+
+  Answered<wire::JobHistory> job_history(const Caller& /*caller*/, const std::string& id) override {
+    wire::JobHistory history;
+    history.set_job(id);
+    return history;
   }
 
   wire::VersionReply version() override {

@@ -7,17 +7,25 @@
 #include <string>
 #include <variant>
 
+#include "rubato/base/time.h"
 #include "rubato/live/caller.h"
+#include "rubato/wire/history.pb.h"
 #include "rubato/wire/platform.pb.h"
 
 namespace rubato {
 
 /// Which jobs, and how many of them.
 struct JobQuery {
-  std::string state{};  // Empty: any.
+  std::string state{};  // Empty: any; ACTIVE: all that are not over.
   std::string tenant{};
   std::string page_token{};
   int page_size = 100;
+};
+
+/// A part of the past.
+struct TimeSpan {
+  Instant from{};
+  Instant to = kNever;
 };
 
 /// Why a request was not carried out, in the terms of HTTP and of the command line.
@@ -83,6 +91,20 @@ class Platform {
   [[nodiscard]] virtual Answered<wire::ReportReply> report(const Caller& caller,
                                                            double since_seconds) = 0;
   [[nodiscard]] virtual wire::VersionReply version() = 0;
+
+  [[nodiscard]] virtual Answered<wire::OverviewReply> overview(const Caller& caller) = 0;
+  /// What each slot was used for.
+  [[nodiscard]] virtual Answered<wire::TimelineReply> timeline(const Caller& caller,
+                                                               const TimeSpan& span) = 0;
+  /// How jobs will be sized if nothing comes between.
+  [[nodiscard]] virtual Answered<wire::FutureReply> future(const Caller& caller) = 0;
+  /// How everything stood at a moment; kNever: at the last input.
+  [[nodiscard]] virtual Answered<wire::PastReply> past(const Caller& caller, Instant moment) = 0;
+  /// The newest `limit` of them.
+  [[nodiscard]] virtual Answered<wire::DecisionList> decisions(const Caller& caller,
+                                                               const TimeSpan& span, int limit) = 0;
+  [[nodiscard]] virtual Answered<wire::JobHistory> job_history(const Caller& caller,
+                                                               const std::string& id) = 0;
 
   /// Events after `sequence` that this caller may see, the oldest first, at most `limit`.
   [[nodiscard]] virtual wire::EventList events(const Caller& caller, std::uint64_t sequence,

@@ -103,6 +103,15 @@ std::string_view method_of(const HttpRequest& request) {
   return request.method == "HEAD" ? std::string_view("GET") : std::string_view(request.method);
 }
 
+// What browsers ask for when somebody types an address or follows a link.
+bool is_page_address(const HttpRequest& request, const HttpTarget& target) {
+  constexpr auto kPages =
+      std::to_array<std::string_view>({"jobs", "plan", "past", "policies", "tenants", "nodes"});
+  return !target.segments.empty() &&
+         std::ranges::find(kPages, target.segments[0]) != kPages.end() &&
+         request.header("accept").find("text/html") != std::string_view::npos;
+}
+
 }  // namespace
 
 RestApi::RestApi(Platform& platform, RestApiOptions options)
@@ -163,7 +172,11 @@ HttpReply RestApi::answer(const HttpRequest& request, std::string_view& route) {
 }
 
 std::optional<HttpReply> RestApi::file(const HttpRequest& request, const HttpTarget& target) const {
-  const auto found = options_.files.find(target.path);
+  auto found = options_.files.find(target.path);
+  // The dashboard's pages have addresses of their own, which all lead to the one document.
+  if (found == options_.files.end() && is_page_address(request, target)) {
+    found = options_.files.find("/");
+  }
   if (found == options_.files.end() || method_of(request) != "GET") {
     return std::nullopt;
   }

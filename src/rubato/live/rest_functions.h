@@ -36,7 +36,17 @@ inline constexpr std::uint64_t kEventsMax = 10000;
 // rest_events.cc
 [[nodiscard]] HttpReply rest_events(const RestContext& context, const RestCall& call);
 
+// rest_history.cc
+[[nodiscard]] HttpReply rest_overview(const RestContext& context, const RestCall& call);
+[[nodiscard]] HttpReply rest_timeline(const RestContext& context, const RestCall& call);
+[[nodiscard]] HttpReply rest_future(const RestContext& context, const RestCall& call);
+[[nodiscard]] HttpReply rest_past(const RestContext& context, const RestCall& call);
+[[nodiscard]] HttpReply rest_decisions(const RestContext& context, const RestCall& call);
+[[nodiscard]] HttpReply rest_job_history(const RestContext& context, const RestCall& call);
+
 // rest_service.cc
+[[nodiscard]] HttpReply rest_me(const RestContext& context, const RestCall& call);
+[[nodiscard]] HttpReply rest_policies(const RestContext& context, const RestCall& call);
 [[nodiscard]] HttpReply rest_version(const RestContext& context, const RestCall& call);
 [[nodiscard]] HttpReply rest_openapi(const RestContext& context, const RestCall& call);
 [[nodiscard]] HttpReply rest_alive(const RestContext& context, const RestCall& call);

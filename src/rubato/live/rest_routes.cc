@@ -8,7 +8,7 @@ namespace rubato {
 namespace {
 
 constexpr std::array<RouteParameter, 4> kJobsParameters = {{
-    {"state", "string", "Only jobs in this state"},
+    {"state", "string", "Only jobs in this state; ACTIVE: all that are not over"},
     {"tenant", "string", "Only jobs of this tenant"},
     {"page_size", "integer", "At most so many jobs; 100 by default, up to 1000"},
     {"page_token", "string", "next_page_token of the page before"},
@@ -30,6 +30,19 @@ constexpr std::array<RouteParameter, 3> kEventsParameters = {{
 }};
 constexpr std::array<RouteParameter, 1> kReportParameters = {{
     {"since", "number", "Of the last so many seconds; 0, the default, for all there is"},
+}};
+
+constexpr std::array<RouteParameter, 2> kTimelineParameters = {{
+    {"from", "string", "RFC 3339; the beginning by default"},
+    {"to", "string", "RFC 3339; now by default"},
+}};
+constexpr std::array<RouteParameter, 3> kDecisionsParameters = {{
+    {"from", "string", "RFC 3339; the beginning by default"},
+    {"to", "string", "RFC 3339; now by default"},
+    {"limit", "integer", "At most so many, the newest; 1000 by default, up to 10000"},
+}};
+constexpr std::array<RouteParameter, 1> kPastParameters = {{
+    {"at", "string", "RFC 3339; the last input by default"},
 }};
 
 constexpr auto kAnyone = RouteAccess::Anyone;
@@ -92,6 +105,11 @@ constexpr auto kRoutes = std::to_array<RestRoute>({
      .about = "Log lines of all ranks",
      .reply_type = "text/plain",
      .parameters = kLogsParameters},
+    {.method = "GET",
+     .path = "/v1/jobs/{id}/history",
+     .function = rest_job_history,
+     .about = "What a job's workers reported over time",
+     .reply = "JobHistory"},
     {.method = "POST",
      .path = "/v1/quotes",
      .access = kUser,
@@ -152,6 +170,39 @@ constexpr auto kRoutes = std::to_array<RestRoute>({
      .about = "Change the policy that only watches",
      .body = "PolicyRequest",
      .reply = "PolicyStatus"},
+    {.method = "GET",
+     .path = "/v1/policies",
+     .function = rest_policies,
+     .about = "The policies there are",
+     .reply = "PolicyList"},
+    {.method = "GET",
+     .path = "/v1/overview",
+     .function = rest_overview,
+     .about = "The whole cluster in a few numbers",
+     .reply = "OverviewReply"},
+    {.method = "GET",
+     .path = "/v1/timeline",
+     .function = rest_timeline,
+     .about = "What each slot was used for",
+     .reply = "TimelineReply",
+     .parameters = kTimelineParameters},
+    {.method = "GET",
+     .path = "/v1/future",
+     .function = rest_future,
+     .about = "How jobs will be sized if nothing comes between, as simulated",
+     .reply = "FutureReply"},
+    {.method = "GET",
+     .path = "/v1/past",
+     .function = rest_past,
+     .about = "How everything stood at a moment, replayed from the journal",
+     .reply = "PastReply",
+     .parameters = kPastParameters},
+    {.method = "GET",
+     .path = "/v1/decisions",
+     .function = rest_decisions,
+     .about = "What was decided, when and why",
+     .reply = "DecisionList",
+     .parameters = kDecisionsParameters},
     {.method = "POST",
      .path = "/v1/what-if",
      .access = kUser,
@@ -177,6 +228,11 @@ constexpr auto kRoutes = std::to_array<RestRoute>({
      .function = rest_version,
      .about = "Version and policy of the platform",
      .reply = "VersionReply"},
+    {.method = "GET",
+     .path = "/v1/me",
+     .function = rest_me,
+     .about = "Who the platform takes the caller for",
+     .reply = "CallerReply"},
     {.method = "GET",
      .path = "/v1/openapi.json",
      .access = kAnyone,

@@ -1,5 +1,6 @@
 #include "rubato/live/openapi.h"
 #include "rubato/live/rest_functions.h"
+#include "rubato/policy/registry.h"
 
 namespace rubato {
 namespace {
@@ -16,6 +17,29 @@ HttpReply text_reply(int status, std::string text) {
 
 HttpReply rest_version(const RestContext& context, const RestCall& /*call*/) {
   return json_reply(context.platform.version());
+}
+
+HttpReply rest_me(const RestContext& /*context*/, const RestCall& call) {
+  wire::CallerReply reply;
+  reply.set_user(call.caller.user);
+  reply.set_tenant(call.caller.tenant);
+  reply.set_role(std::string(to_string(call.caller.role)));
+  return json_reply(reply);
+}
+
+HttpReply rest_policies(const RestContext& /*context*/, const RestCall& /*call*/) {
+  wire::PolicyList list;
+  for (const PolicyInfo& info : all_policies()) {
+    wire::PolicyEntry& entry = *list.add_policies();
+    entry.set_name(std::string(info.name));
+    entry.set_paper(std::string(info.paper));
+    entry.set_fidelity(std::string(info.fidelity));
+    entry.set_objective(std::string(info.objective));
+    entry.set_needs(std::string(info.needs));
+    entry.set_use_when(std::string(info.use_when));
+    entry.set_options(std::string(info.options));
+  }
+  return json_reply(list);
 }
 
 HttpReply rest_openapi(const RestContext& /*context*/, const RestCall& /*call*/) {

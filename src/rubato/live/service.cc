@@ -32,7 +32,8 @@ Service::Service(ServiceOptions options, JournalStore store, Controller controll
       controller_(std::move(controller)),
       clock_(store_.last_instant()),
       queue_(options_.queue),
-      checkpoints_(checkpoint_path(options_)) {}
+      checkpoints_(checkpoint_path(options_)),
+      past_(store_.history()) {}
 
 Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   const std::string path = (std::filesystem::path(options.state_directory) / "journal.sqlite");

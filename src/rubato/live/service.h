@@ -24,6 +24,7 @@
 #include "rubato/live/group_commit.h"
 #include "rubato/live/journal_store.h"
 #include "rubato/live/metrics_text.h"
+#include "rubato/live/past.h"
 #include "rubato/live/platform.h"
 #include "rubato/live/scheduler_time.h"
 
@@ -101,6 +102,13 @@ class Service final : public Platform {
                                       const wire::WhatIfRequest& request) override;
   Answered<wire::ReportReply> report(const Caller& caller, double since_seconds) override;
   wire::VersionReply version() override;
+  Answered<wire::OverviewReply> overview(const Caller& caller) override;
+  Answered<wire::TimelineReply> timeline(const Caller& caller, const TimeSpan& span) override;
+  Answered<wire::FutureReply> future(const Caller& caller) override;
+  Answered<wire::PastReply> past(const Caller& caller, Instant moment) override;
+  Answered<wire::DecisionList> decisions(const Caller& caller, const TimeSpan& span,
+                                         int limit) override;
+  Answered<wire::JobHistory> job_history(const Caller& caller, const std::string& id) override;
   wire::EventList events(const Caller& caller, std::uint64_t sequence, int limit) override;
   std::uint64_t subscribe(std::function<void()> listener) override;
   void unsubscribe(std::uint64_t subscription) override;
@@ -173,6 +181,11 @@ class Service final : public Platform {
   std::mutex listeners_mutex_;
   std::map<std::uint64_t, std::function<void()>> listeners_;
   std::uint64_t next_listener_ = 1;
+
+  Past past_;
+  std::mutex future_mutex_;  // Held while the future is played: all who ask share one.
+  wire::FutureReply future_;
+  Instant future_at_{};
 
   std::thread thread_;  // Last: it uses all of the above.
 };

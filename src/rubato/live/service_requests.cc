@@ -195,8 +195,11 @@ Answered<wire::JobList> Service::jobs(const Caller& caller, const JobQuery& quer
       if (!sees(caller, job) || (!query.tenant.empty() && job.spec.tenant() != query.tenant)) {
         continue;
       }
+      if (query.state == "ACTIVE" && is_over(job.state)) {
+        continue;
+      }
       wire::JobStatus status = status_of(job);
-      if (!query.state.empty() && status.state() != query.state) {
+      if (!query.state.empty() && query.state != "ACTIVE" && status.state() != query.state) {
         continue;
       }
       if (list.jobs_size() == size) {

@@ -166,6 +166,10 @@ void ConductorLink::post(const wire::Generation& generation, std::vector<Descrip
 }
 
 void ConductorLink::beat() {
+  // A conductor that is stopped must not stop us: what we would say now, the next beat says.
+  if (!channel_.has_room()) {
+    return;
+  }
   const PulseReading reading = pulse_.take();
   wire::FromWorker message;
   wire::Heartbeat& heartbeat = *message.mutable_heartbeat();

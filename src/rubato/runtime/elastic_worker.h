@@ -93,6 +93,9 @@ class ElasticWorker {
   [[nodiscard]] Status commit();
   /// Training is over: everyone has committed the same last step.
   [[nodiscard]] Status finish();
+  /// As if the conductor were gone: whatever this worker waits for ends with an error. From any
+  /// thread.
+  void abandon() { inbox_.end(InboxEnd::ConductorLost); }
   /// The program cannot be made elastic.
   void refuse(const std::string& reason);
 

@@ -137,6 +137,11 @@ Status UnixChannel::send(std::string_view bytes, const std::vector<int>& descrip
   return ok_status();
 }
 
+bool UnixChannel::has_room() const {
+  pollfd ready{.fd = socket_.get(), .events = POLLOUT, .revents = 0};
+  return ::poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0;
+}
+
 Status UnixChannel::read_once(bool& has_more) {
   const std::size_t had = read_.size();
   read_.resize(had + kReadAtOnce);

@@ -34,6 +34,9 @@ class UnixChannel {
   /// Blocks until the kernel has taken all of it. Descriptors are lent.
   [[nodiscard]] Status send(std::string_view bytes, const std::vector<int>& descriptors = {});
 
+  /// True if a short frame would not block now.
+  [[nodiscard]] bool has_room() const;
+
   /// Frames that have arrived, in order; an error once the other end has closed and all frames
   /// before that were handed out.
   [[nodiscard]] Result<std::vector<Frame>> receive();

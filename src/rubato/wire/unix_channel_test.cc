@@ -55,6 +55,18 @@ TEST(UnixChannel, KeepsDescriptorsWithTheirFrame) {
   EXPECT_EQ(std::string_view(read.data(), 3), "abc");
 }
 
+TEST(UnixChannel, SaysWhenTheOtherEndDoesNotRead) {
+  auto [here, there] = connected();
+  while (here.has_room()) {
+    ASSERT_TRUE(here.send("unread").ok());
+  }
+
+  ASSERT_TRUE(here.send("what matters still finds a place").ok());
+  ASSERT_TRUE(there.receive().ok());
+
+  EXPECT_TRUE(here.has_room());
+}
+
 TEST(UnixChannel, CarriesAFrameLargerThanTheKernelsBuffer) {
   auto [here, there] = connected();
   const std::string large(std::size_t{5} << 20U, 'x');
