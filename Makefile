@@ -12,8 +12,8 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help deps configure build demo test unit bench bench-runtime bench-web images experiments \
-        docs soak soak-runtime soak-live format lint clean
+.PHONY: help deps configure build demo test unit bench bench-runtime bench-live bench-web images \
+        experiments docs soak soak-runtime soak-live format lint clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -47,6 +47,10 @@ bench-runtime: configure ## Compare the runtime with torchrun, DDP, gloo and Ope
 	@cmake --build --preset release -j $(JOBS) --target rubato rubato_python allreduce_bench
 	@$$(sed -n 's/^RUBATO_PYTHON:FILEPATH=//p' build/CMakeCache.txt) -B bench/runtime/run.py \
 	  build/bench/runtime.json
+
+bench-live: configure ## Put load on a running platform; numbers go to build/bench/live.json
+	@cmake --build --preset release -j $(JOBS) --target rubato live_load
+	@python3 -B bench/live/run.py build/bench/live.json
 
 bench-web: build ## Measure the dashboard with 10,000 jobs in the store
 	RUBATO_BINARY=build/rubato node web/tests/many_jobs.mjs --seconds $(or $(SOAK_SECONDS),60)

@@ -84,6 +84,12 @@ std::string quote_text(const wire::QuoteReply& quote, const WallClock& clock) {
     text += fmt::format("   workers {}", plan);
   }
   text += "\n";
+  if (quote.basis() == "planned") {
+    text += "            as planned: too many jobs are active to simulate them\n";
+  } else if (quote.has_planned_finish()) {
+    text += fmt::format(" plan       {} at the latest, with no more than it needs\n",
+                        moment_text(quote.planned_finish(), clock));
+  }
   if (quote.has_promised()) {
     text += fmt::format(" promise    by {}\n", moment_text(quote.promised(), clock));
   } else {

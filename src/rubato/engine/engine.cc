@@ -44,12 +44,12 @@ std::vector<TenantGpus> tenant_gpus(const std::vector<TenantQuota>& quotas) {
 
 }  // namespace
 
-Engine::Engine(std::unique_ptr<EngineState> state, PolicyMaker maker,
-               std::unique_ptr<Placer> placer)
+Engine::Engine(std::unique_ptr<EngineState> state, PolicyMaker maker, PlacerMaker placer_maker)
     : state_(std::move(state)),
       maker_(std::move(maker)),
+      placer_maker_(std::move(placer_maker)),
       policy_(maker_()),
-      placer_(std::move(placer)) {}
+      placer_(placer_maker_(state_->topology)) {}
 
 Result<Engine> Engine::make(const Topology& topology, SpeedBook speeds, std::string_view policy,
                             const EngineOptions& options) {
@@ -77,10 +77,13 @@ Result<Engine> Engine::make(const Topology& topology, SpeedBook speeds, std::str
 
 Engine Engine::with(const Topology& topology, SpeedBook speeds, PolicyMaker maker,
                     const EngineOptions& options) {
-  auto placer = placer_for(topology, options);
-  RUBATO_CHECK(placer.ok());
+  PlacerMaker placer_maker = [options](const Topology& cluster) {
+    auto placer = placer_for(cluster, options);
+    RUBATO_CHECK(placer.ok());
+    return *std::move(placer);
+  };
   return Engine(std::make_unique<EngineState>(topology, std::move(speeds), options),
-                std::move(maker), *std::move(placer));
+                std::move(maker), std::move(placer_maker));
 }
 
 Commands Engine::on(Instant now, const Event& event) {

@@ -22,6 +22,9 @@ namespace rubato {
 /// Makes a policy as it is before the first event. Called again for each copy that a quote asks.
 using PolicyMaker = std::function<std::unique_ptr<Policy>()>;
 
+/// Makes an empty placer for a cluster; called again for each copy of an engine.
+using PlacerMaker = std::function<std::unique_ptr<Placer>(const Topology&)>;
+
 /// Same construction and same events give the same commands, byte for byte.
 class Engine {
  public:
@@ -44,6 +47,9 @@ class Engine {
   /// Why a job does not run, or was refused, and what would change that.
   [[nodiscard]] Result<Explanation> why(Instant now, JobId job) const;
 
+  /// An engine that goes on as this one would; it has forgotten refusals.
+  [[nodiscard]] Engine fork() const;
+
   /// All it knows between two events; same state, same text. See checkpoint.h.
   [[nodiscard]] std::string save() const;
   /// Goes on where the engine stood that saved this text. It must be made as that one was and have
@@ -58,7 +64,7 @@ class Engine {
   [[nodiscard]] Traits traits() const { return policy_->traits(); }
 
  private:
-  Engine(std::unique_ptr<EngineState> state, PolicyMaker maker, std::unique_ptr<Placer> placer);
+  Engine(std::unique_ptr<EngineState> state, PolicyMaker maker, PlacerMaker placer_maker);
 
   void decide(const Event& event, Commands& commands);
   void tell_unserved(Commands& commands);
@@ -66,6 +72,7 @@ class Engine {
 
   std::unique_ptr<EngineState> state_;
   PolicyMaker maker_;
+  PlacerMaker placer_maker_;
   std::unique_ptr<Policy> policy_;
   std::unique_ptr<Placer> placer_;
   Refusals refusals_;

@@ -1,10 +1,14 @@
-// Quotes by asking copies of the policy, so that a quote and the admission that follows it agree.
+// Quotes by asking the policy what it would do, or a copy of it what it does, so that a quote and
+// the admission that follows it agree.
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "rubato/base/check.h"
 #include "rubato/engine/engine.h"
+#include "rubato/policy/hypothetical.h"
 
 namespace rubato {
 namespace {
@@ -12,20 +16,38 @@ namespace {
 constexpr int kDoublingsMax = 24;  // Of the deadline, on the way to one that is granted.
 constexpr Duration kGrain = std::chrono::seconds{1};
 constexpr int kGrainShare = 1000;  // Of long spans, this part is near enough.
+// Plans that may be made anew to look for offers. On a cluster with more promises than that a
+// search only finds what fits beside them: offers that hold, but perhaps not the best.
+constexpr long kSearchEffort = 10'000;
+
+/// The policy in use and the way to copies of it.
+struct AskedPolicy {
+  const Policy& policy;
+  const PolicyMaker& maker;
+};
 
 /// Asks what would be decided if a job arrived; leaves everything as it was. Lives for one quote.
 class Prober {
  public:
-  Prober(EngineState& state, const PolicyMaker& maker, std::string saved, Instant now)
-      : state_(state), maker_(maker), saved_(std::move(saved)), now_(now) {}
+  Prober(EngineState& state, const AskedPolicy& asked, Instant now)
+      : state_(state),
+        asked_(asked),
+        hypothetical_(dynamic_cast<const Hypothetical*>(&asked.policy)),
+        now_(now) {}
 
-  [[nodiscard]] Decision ask(const Job& job) const {
-    auto copy = maker_();
-    RUBATO_CHECK(copy->load(saved_).ok());
+  /// From now on the effort for all questions together is bounded.
+  void begin_search() { effort_ = kSearchEffort; }
+
+  [[nodiscard]] Decision ask(const Job& job) {
     const Instant real_now = std::exchange(state_.now, now_);
     const Random real_random = state_.random;
     state_.jobs.insert(job).speed = state_.speeds.resolve(job);
-    Decision decision = copy->on(Arrival{.job = job}, view_of(state_));
+    const Arrival arrival{.job = job};
+    std::optional<Decision> told;
+    if (hypothetical_ != nullptr) {
+      told = hypothetical_->would(arrival, view_of(state_), effort_);
+    }
+    Decision decision = told ? *std::move(told) : ask_copy(arrival);
     state_.jobs.erase(job.id);
     state_.random = real_random;
     state_.now = real_now;
@@ -33,7 +55,7 @@ class Prober {
   }
 
   /// The same with more GPUs in one pool.
-  [[nodiscard]] Decision ask_with(const Job& job, PoolId pool, int more) const {
+  [[nodiscard]] Decision ask_with(const Job& job, PoolId pool, int more) {
     state_.capacity[pool.value] += more;
     Decision decision = ask(job);
     state_.capacity[pool.value] -= more;
@@ -44,10 +66,21 @@ class Prober {
   [[nodiscard]] Instant now() const { return now_; }
 
  private:
+  [[nodiscard]] Decision ask_copy(const Arrival& arrival) {
+    if (!saved_) {
+      saved_ = asked_.policy.save();
+    }
+    auto copy = asked_.maker();
+    RUBATO_CHECK(copy->load(*saved_).ok());
+    return copy->on(arrival, view_of(state_));
+  }
+
   EngineState& state_;
-  const PolicyMaker& maker_;
-  std::string saved_;
+  const AskedPolicy& asked_;
+  const Hypothetical* hypothetical_;  // Null if it is none.
+  std::optional<std::string> saved_;
   Instant now_;
+  long effort_ = std::numeric_limits<long>::max();
 };
 
 // What a decision says about a job; without a word about it the answer comes later.
@@ -86,7 +119,7 @@ double gpu_hours_of(const Plan& plan) {
 }
 
 // The earliest deadline that would be promised, found by doubling and halving; kNever if none.
-Instant earliest_promise(const Prober& prober, Job job, Duration alone) {
+Instant earliest_promise(Prober& prober, Job job, Duration alone) {
   job.job_class = JobClass::Slo;
   const auto grants = [&](Duration span) {
     job.deadline = later(prober.now(), span);
@@ -112,7 +145,7 @@ Instant earliest_promise(const Prober& prober, Job job, Duration alone) {
 }
 
 // The fewest GPUs that one pool would need on top for the job to be admitted; 0 if none help.
-int gpus_missing(const Prober& prober, const Job& job, const Pool& pool, SpeedId speed) {
+int gpus_missing(Prober& prober, const Job& job, const Pool& pool, SpeedId speed) {
   const ScalingCurve& curve = prober.state().speeds.curve(speed, pool.id);
   if (curve.empty()) {
     return 0;
@@ -132,7 +165,7 @@ int gpus_missing(const Prober& prober, const Job& job, const Pool& pool, SpeedId
   return enough;
 }
 
-int fewest_missing(const Prober& prober, const Job& job, SpeedId speed) {
+int fewest_missing(Prober& prober, const Job& job, SpeedId speed) {
   int fewest = 0;
   for (const Pool& pool : prober.state().topology.pools()) {
     const int more = gpus_missing(prober, job, pool, speed);
@@ -141,7 +174,7 @@ int fewest_missing(const Prober& prober, const Job& job, SpeedId speed) {
   return fewest;
 }
 
-std::vector<CounterOffer> offers_for(const Prober& prober, const Job& job, SpeedId speed,
+std::vector<CounterOffer> offers_for(Prober& prober, const Job& job, SpeedId speed,
                                      Instant earliest) {
   std::vector<CounterOffer> offers;
   if (earliest != kNever) {
@@ -169,8 +202,10 @@ Quote Engine::quote(Instant now, const Job& wanted) {
   if (job.id == JobId{} || state_->jobs.find(job.id) != nullptr) {
     job.id = JobId{~std::uint64_t{0}};
   }
-  const Prober prober(*state_, maker_, policy_->save(), now);
+  const AskedPolicy asked{.policy = *policy_, .maker = maker_};
+  Prober prober(*state_, asked, now);
   const Decision decision = prober.ask(job);
+  prober.begin_search();
   const SpeedId speed = state_->speeds.find(job);
   const Duration alone = quickest_run(*state_, speed, job.work);
   Quote quote{.verdict = verdict_on(decision, job.id),

@@ -19,6 +19,7 @@
 #include "rubato/live/controller_options.h"
 #include "rubato/live/live_job.h"
 #include "rubato/live/live_node.h"
+#include "rubato/live/quote_record.h"
 #include "rubato/live/slot_book.h"
 #include "rubato/live/usage_sums.h"
 #include "rubato/wire/journal.pb.h"
@@ -67,7 +68,9 @@ class Controller {
   /// Active jobs as the engine would meet them now, with the work that is left.
   [[nodiscard]] std::vector<Job> active_jobs() const;
   [[nodiscard]] const UsageSums& usage() const { return usage_; }
-  [[nodiscard]] const std::vector<double>& quote_errors() const { return quote_errors_; }
+  [[nodiscard]] const std::vector<double>& quote_errors() const { return quote_record_.errors(); }
+  /// What was set for a tenant; null if nothing was.
+  [[nodiscard]] const wire::TenantStatus* tenant(const std::string& name) const;
   /// What is known about the speed of a job's kind; empty if nothing.
   [[nodiscard]] std::vector<wire::SpeedPoint> known_speeds(const wire::JobSpec& spec) const;
   [[nodiscard]] const Engine& engine() const { return *engine_; }
@@ -120,6 +123,11 @@ class Controller {
   /// The earliest deadline whose plan may end at `planned`.
   [[nodiscard]] Instant promised_for(Instant planned) const;
   void put_record(wire::QuoteReply& reply) const;
+  void put_finish(Instant finish, wire::QuoteReply& reply) const;
+  [[nodiscard]] double band() const;
+  void quote_finish(LiveJob& job);
+  /// Counts a job that is over among the promises that came due.
+  void count_promise(const LiveJob& job);
 
   void on_final_end(LiveJob& job, const wire::JobEnded& ended);
   void on_loss(LiveJob& job, const wire::JobEnded& ended);
@@ -163,8 +171,12 @@ class Controller {
   std::map<SpeedKey, std::vector<wire::SpeedPoint>> speeds_;
   std::map<std::string, wire::TenantStatus> tenants_;
   UsageSums usage_;
-  int training_ = 0;                  // Workers that train, of all jobs.
-  std::vector<double> quote_errors_;  // |actual - quoted| over the quoted duration.
+  int training_ = 0;  // Workers that train, of all jobs.
+  QuoteRecord quote_record_;
+  int promises_due_ = 0;    // Of jobs that succeeded.
+  int promises_kept_ = 0;   // Of those.
+  Instant outlook_from_{};  // Start of the second for which forecasts are counted.
+  long outlook_visits_ = 0;
 
   // While one input is handled.
   Effects effects_;

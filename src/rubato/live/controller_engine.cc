@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "rubato/base/check.h"
+#include "rubato/engine/forecast.h"
 #include "rubato/engine/journal.h"
 #include "rubato/live/controller.h"
 
@@ -12,6 +13,9 @@ namespace rubato {
 namespace {
 
 constexpr double kAssumedScaling = 0.9;  // Of a job whose speed nobody has measured.
+// What forecasts of new jobs may cost within a second of scheduler time.
+constexpr Duration kOutlookSpan = std::chrono::seconds(1);
+constexpr long kOutlookVisits = 2 * kForecastVisitsMax;
 
 // Counts of workers are all that such a curve is good for: its speeds have no meaning.
 std::vector<ScalingPoint> assumed_speeds(int slots) {
@@ -101,6 +105,25 @@ void Controller::arrive(LiveJob& job) {
       job.state != LiveState::Profiling) {
     job.promise.quoted_finish =
         state->plan.empty() ? state->progress.finish(state->job.work) : state->plan.finish();
+    if (job.has_promise()) {
+      quote_finish(job);
+    }
+  }
+}
+
+// The plan says when a job must end, a forecast when it will. Many jobs at once are not held up by
+// their forecasts: beyond a bound they have only the plan.
+void Controller::quote_finish(LiveJob& job) {
+  if (now_ - outlook_from_ >= kOutlookSpan) {
+    outlook_from_ = now_;
+    outlook_visits_ = 0;
+  }
+  const long left = std::min(kOutlookVisits - outlook_visits_, kForecastVisitsMax);
+  const Forecast outlook = forecast(*engine_, job.engine_id, left);
+  outlook_visits_ += outlook.visits;
+  if (outlook.is_known()) {
+    job.promise.quoted_finish = outlook.finish;
+    job.promise.is_simulated = true;
   }
 }
 

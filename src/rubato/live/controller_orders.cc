@@ -167,10 +167,11 @@ void Controller::finish(LiveJob& job, LiveState state, std::string_view event,
   job.message = message;
   job.end.at = now_;
   job.share = 0;
+  count_promise(job);
   if (job.has_promise() && state == LiveState::Succeeded) {
     const double quoted = to_seconds(job.promise.quoted_finish - job.submitted);
-    if (job.promise.quoted_finish != kNever && quoted > 0) {
-      quote_errors_.push_back(std::abs(to_seconds(now_ - job.promise.quoted_finish)) / quoted);
+    if (job.promise.is_simulated && quoted > 0) {
+      quote_record_.add(std::abs(to_seconds(now_ - job.promise.quoted_finish)) / quoted);
     }
     if (now_ > job.promise.promised) {
       tell("job.deadline_missed", job, message);

@@ -24,6 +24,7 @@ wire::SavedJob saved(const LiveJob& job) {
   to.set_message(job.message);
   to.set_promised_us(micros(job.promise.promised));
   to.set_quoted_finish_us(micros(job.promise.quoted_finish));
+  to.set_is_quote_simulated(job.promise.is_simulated);
   to.set_is_at_risk(job.promise.is_at_risk);
   to.set_end_us(micros(job.end.at));
   to.set_exit_code(job.end.exit_code);
@@ -69,6 +70,7 @@ LiveJob restored(const wire::SavedJob& from) {
   job.message = from.message();
   job.promise = {.promised = moment_of(from.promised_us()),
                  .quoted_finish = moment_of(from.quoted_finish_us()),
+                 .is_simulated = from.is_quote_simulated(),
                  .is_at_risk = from.is_at_risk()};
   job.end = {.at = moment_of(from.end_us()),
              .exit_code = from.exit_code(),
@@ -162,7 +164,9 @@ std::string Controller::save() const {
   to.set_lost(usage_.lost);
   to.set_idle(usage_.idle);
   to.set_training(training_);
-  to.mutable_quote_errors()->Assign(quote_errors_.begin(), quote_errors_.end());
+  to.mutable_quote_errors()->Assign(quote_errors().begin(), quote_errors().end());
+  to.set_outlook_from_us(micros(outlook_from_));
+  to.set_outlook_visits(outlook_visits_);
   to.set_engine(engine_->save());
   return to.SerializeAsString();
 }
@@ -190,7 +194,7 @@ Result<Controller> Controller::load(const ControllerOptions& options, std::strin
   controller.next_event_ = from.next_event();
   for (const wire::SavedJob& job : from.jobs()) {
     const JobId id{job.id()};
-    controller.jobs_[id] = restored(job);
+    controller.count_promise(controller.jobs_[id] = restored(job));
     if (!job.agent().empty()) {
       controller.agents_[id] = job.agent();
     }
@@ -216,7 +220,11 @@ Result<Controller> Controller::load(const ControllerOptions& options, std::strin
                        .lost = from.lost(),
                        .idle = from.idle()};
   controller.training_ = from.training();
-  controller.quote_errors_.assign(from.quote_errors().begin(), from.quote_errors().end());
+  for (const double error : from.quote_errors()) {
+    controller.quote_record_.add(error);
+  }
+  controller.outlook_from_ = moment_of(from.outlook_from_us());
+  controller.outlook_visits_ = from.outlook_visits();
   return controller;
 }
 

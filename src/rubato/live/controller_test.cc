@@ -123,6 +123,72 @@ TEST(Controller, QuotesAsItWillAnswer) {
       << "the counter-offer must be granted when it is taken";
 }
 
+wire::Submitted asked_job(const ControllerWorld& world, double steps, double seconds) {
+  wire::Submitted asked;
+  asked.mutable_spec()->set_steps(steps);
+  for (const wire::SpeedPoint& point : true_speeds()) {
+    *asked.add_known() = point;
+  }
+  asked.set_deadline_us((world.now() + from_seconds(seconds)).time_since_epoch().count());
+  return asked;
+}
+
+TEST(Controller, QuotesWhenAJobIsExpectedToEndBesideWhatItIsPromised) {
+  ControllerWorld world(1, 4, 1);
+  const wire::Submitted asked = asked_job(world, 2000, 300);
+
+  const wire::QuoteReply quote = world.controller().quote(world.now(), asked);
+  const std::string state = world.controller().save();
+  const wire::QuoteReply again = world.controller().quote(world.now(), asked);
+
+  EXPECT_EQ(quote.basis(), "simulated");
+  // Four workers make 35 steps a second: idle ones are used, though the plan needs only one.
+  EXPECT_NEAR(static_cast<double>(quote.finish().seconds()) - to_seconds(world.now()), 57, 3);
+  EXPECT_GT(quote.planned_finish().seconds(), quote.finish().seconds() + 60);
+  EXPECT_GE(quote.promised().seconds(), quote.planned_finish().seconds());
+  EXPECT_EQ(quote.SerializeAsString(), again.SerializeAsString());
+  EXPECT_EQ(state, world.controller().save());
+}
+
+TEST(Controller, ExpectsTheFinishThatComes) {
+  ControllerWorld world(1, 4, 1);
+  const JobId first = world.submit(2000, 600);
+  world.run(20);
+  const JobId second = world.submit(1500, 400);
+  const Instant expected = job_in(world, second).promise.quoted_finish;
+  EXPECT_TRUE(job_in(world, second).promise.is_simulated);
+  world.run(300);
+  ASSERT_EQ(job_in(world, first).state, LiveState::Succeeded);
+  ASSERT_EQ(job_in(world, second).state, LiveState::Succeeded);
+  const double quoted = to_seconds(expected - job_in(world, second).submitted);
+  EXPECT_NEAR(to_seconds(job_in(world, second).end.at - expected), 0, 0.05 * quoted);
+  EXPECT_EQ(world.controller().quote_errors().size(), 2U);
+  EXPECT_LE(world.controller().quote_errors().back(), 0.05);
+}
+
+TEST(Controller, QuotesThePlanWhereTooManyJobsAreActiveToPlayThemOn) {
+  ControllerWorld world(1, 4, 1);
+  for (int i = 0; i < 1100; ++i) {
+    world.submit(100'000, 0);
+  }
+  const wire::QuoteReply quote = world.controller().quote(world.now(), asked_job(world, 2000, 300));
+
+  EXPECT_TRUE(quote.admitted());
+  EXPECT_EQ(quote.basis(), "planned");
+  EXPECT_EQ(quote.finish().seconds(), quote.planned_finish().seconds());
+}
+
+TEST(Controller, HoldsNobodyUpWithForecastsInABurst) {
+  ControllerWorld world(4, 4, 1);
+  int simulated = 0;
+  for (int i = 0; i < 600; ++i) {
+    const JobId id = world.submit(200, 3600);
+    simulated += job_in(world, id).promise.is_simulated ? 1 : 0;
+  }
+  EXPECT_GT(simulated, 10);
+  EXPECT_LT(simulated, 300);
+}
+
 TEST(Controller, StretchesABestEffortJobOverWhatIsFree) {
   ControllerWorld world(1, 4, 1);
   const JobId best_effort = world.submit(100'000, 0);

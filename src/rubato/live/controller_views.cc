@@ -1,9 +1,9 @@
 // What people are shown of the controller's state.
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/core.h>
 
+#include "rubato/engine/forecast.h"
 #include "rubato/live/controller.h"
 #include "rubato/live/scheduler_time.h"
 
@@ -12,16 +12,6 @@ namespace {
 
 constexpr double kBandByDefault = 0.05;  // Until enough quotes have been checked by time.
 constexpr std::size_t kErrorsMin = 10;
-
-// The value below which this share of the values lies; zero without any.
-double quantile(std::vector<double> values, double share) {
-  if (values.empty()) {
-    return 0;
-  }
-  std::ranges::sort(values);
-  const auto last = static_cast<double>(values.size() - 1);
-  return values[static_cast<std::size_t>(std::ceil(share * last))];
-}
 
 void put(google::protobuf::Timestamp* to, Instant moment) {
   *to = to_timestamp(moment).value_or(google::protobuf::Timestamp{});
@@ -108,9 +98,7 @@ wire::JobStatus Controller::status(Instant now, const LiveJob& job) const {
   status.set_missed(job.has_promise() && finish != kNever && finish > job.promise.promised &&
                     (is_over(job.state) || now > job.promise.promised));
   if (!is_over(job.state) && finish != kNever) {
-    const double band =
-        quote_errors_.size() >= kErrorsMin ? quantile(quote_errors_, 0.9) : kBandByDefault;
-    const Duration spread = from_seconds(to_seconds(std::max(finish, now) - now) * band);
+    const Duration spread = from_seconds(to_seconds(std::max(finish, now) - now) * band());
     put(status.mutable_eta(), finish);
     put(status.mutable_eta_early(), finish - spread);
     put(status.mutable_eta_late(), finish + spread);
@@ -139,12 +127,14 @@ wire::QuoteReply Controller::quote(Instant now, const wire::Submitted& submissio
         "then.");
     return reply;
   }
-  const Quote quote = engine_->quote(now_, engine_job(asked, JobId{next_engine_id_}));
+  const Job wanted = engine_job(asked, JobId{next_engine_id_});
+  const Quote quote = engine_->quote(now_, wanted);
   const bool is_refused = quote.verdict.kind == VerdictKind::Refuse;
+  const Forecast outlook = is_refused ? Forecast{} : forecast_arrival(*engine_, now_, wanted);
   reply.set_admitted(!is_refused);
   reply.set_reason(std::string(to_string(quote.verdict.reason)));
   reply.set_message(std::string(sentence(quote.verdict.reason)));
-  reply.set_gpu_hours(quote.gpu_hours);
+  reply.set_gpu_hours(outlook.is_known() ? outlook.gpu_hours : quote.gpu_hours);
   reply.set_provenance(std::string(to_string(quote.provenance)));
   if (!is_refused && quote.verdict.promised != kNever) {
     put(reply.mutable_promised(), asked.deadline);
@@ -162,30 +152,41 @@ wire::QuoteReply Controller::quote(Instant now, const wire::Submitted& submissio
     }
   }
   if (quote.finish != kNever) {
-    const double band =
-        quote_errors_.size() >= kErrorsMin ? quantile(quote_errors_, 0.9) : kBandByDefault;
-    const Duration spread = from_seconds(to_seconds(quote.finish - now_) * band);
-    put(reply.mutable_finish(), quote.finish);
-    put(reply.mutable_finish_early(), quote.finish - spread);
-    put(reply.mutable_finish_late(), quote.finish + spread);
+    put(reply.mutable_planned_finish(), quote.finish);
+  }
+  if (outlook.is_known() || quote.finish != kNever) {
+    put_finish(outlook.is_known() ? outlook.finish : quote.finish, reply);
+    reply.set_basis(outlook.is_known() ? "simulated" : "planned");
   }
   put_plan(quote.plan, now_, reply);
   return reply;
 }
 
+void Controller::put_finish(Instant finish, wire::QuoteReply& reply) const {
+  const Duration spread = from_seconds(to_seconds(finish - now_) * band());
+  put(reply.mutable_finish(), finish);
+  put(reply.mutable_finish_early(), finish - spread);
+  put(reply.mutable_finish_late(), finish + spread);
+}
+
+// The part of its duration by which a finish is uncertain.
+double Controller::band() const {
+  return quote_errors().size() >= kErrorsMin ? quote_record_.p90() : kBandByDefault;
+}
+
 // Our record with promises so far.
 void Controller::put_record(wire::QuoteReply& reply) const {
-  int made = 0;
-  int kept = 0;
-  for (const auto& [id, job] : jobs_) {
-    if (job.has_promise() && job.state == LiveState::Succeeded) {
-      ++made;
-      kept += job.end.at <= job.promise.promised ? 1 : 0;
-    }
+  reply.set_promises_made(promises_due_);
+  reply.set_promises_kept_ratio(
+      promises_due_ == 0 ? 1 : static_cast<double>(promises_kept_) / promises_due_);
+  reply.set_median_error_ratio(quote_record_.median());
+}
+
+void Controller::count_promise(const LiveJob& job) {
+  if (job.has_promise() && job.state == LiveState::Succeeded) {
+    ++promises_due_;
+    promises_kept_ += job.end.at <= job.promise.promised ? 1 : 0;
   }
-  reply.set_promises_made(made);
-  reply.set_promises_kept_ratio(made == 0 ? 1 : static_cast<double>(kept) / made);
-  reply.set_median_error_ratio(quantile(quote_errors_, 0.5));
 }
 
 Result<wire::WhyReply> Controller::why(Instant now, JobId id) const {
@@ -272,8 +273,8 @@ wire::ReportReply Controller::report(Instant now, Instant since) const {
   report.set_gpu_hours_useful(usage_.useful / 3600);
   report.set_gpu_hours_lost(usage_.lost / 3600);
   report.set_gpu_hours_idle(usage_.idle / 3600);
-  report.set_quote_error_p50(quantile(quote_errors_, 0.5));
-  report.set_quote_error_p90(quantile(quote_errors_, 0.9));
+  report.set_quote_error_p50(quote_record_.median());
+  report.set_quote_error_p90(quote_record_.p90());
   return report;
 }
 
@@ -293,6 +294,11 @@ wire::TenantList Controller::tenants(Instant now) const {
     *list.add_tenants() = tenant;
   }
   return list;
+}
+
+const wire::TenantStatus* Controller::tenant(const std::string& name) const {
+  const auto found = tenants_.find(name);
+  return found == tenants_.end() ? nullptr : &found->second;
 }
 
 std::vector<Job> Controller::active_jobs() const {

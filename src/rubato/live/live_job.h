@@ -48,7 +48,8 @@ struct ResizeRecord {
 /// What is promised of a job, and how that was kept.
 struct PromiseRecord {
   Instant promised = kNever;       // What we answer for; kNever: nothing.
-  Instant quoted_finish = kNever;  // As first planned.
+  Instant quoted_finish = kNever;  // As expected when it was promised.
+  bool is_simulated = false;       // The quoted finish is; otherwise it is that of the plan.
   bool is_at_risk = false;
 };
 

@@ -5,13 +5,19 @@
 
 #include <nlohmann/json.hpp>
 
+#include "rubato/live/utf8.h"
+
 namespace rubato {
 namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-std::string repaired_string(const std::string& text) {
+// Nearly all text is well already, and this is asked of all that is journalled.
+std::string repaired_string(std::string text) {
+  if (is_utf8(text)) {
+    return text;
+  }
   const auto replace = nlohmann::json::error_handler_t::replace;
   return nlohmann::json::parse(nlohmann::json(text).dump(-1, ' ', false, replace))
       .get<std::string>();

@@ -17,8 +17,12 @@ namespace {
 constexpr Duration kHousekeeping = std::chrono::milliseconds(500);
 constexpr std::uint64_t kInputsMin =
     1'000;  // Between checkpoints while there is nothing else to do,
-constexpr std::uint64_t kInputsMax = 20'000;  // and otherwise.
-constexpr double kSpeedNews = 0.05;  // A change of speed by this part is worth journalling.
+constexpr std::uint64_t kInputsMax = 4'000;  // and otherwise: what a restart has to replay.
+constexpr double kSpeedNews = 0.05;          // A change of speed by this part is worth journalling.
+
+std::string checkpoint_path(const ServiceOptions& options) {
+  return (std::filesystem::path(options.state_directory) / "controller.state").string();
+}
 
 }  // namespace
 
@@ -28,6 +32,7 @@ Service::Service(ServiceOptions options, JournalStore store, Controller controll
       controller_(std::move(controller)),
       clock_(store_.last_instant()),
       queue_(options_.queue),
+      checkpoints_(checkpoint_path(options_)),
       past_(store_.history()) {}
 
 Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
@@ -38,9 +43,14 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   }
   auto controller = Controller::make(store->options());
   std::uint64_t after = 0;
-  const auto checkpoint = store->history().newest_checkpoint();
+  auto checkpoint = store->history().newest_checkpoint();
   if (!checkpoint) {
     return checkpoint.error();
+  }
+  auto beside = read_checkpoint_file(checkpoint_path(options));
+  if (beside && beside->sequence <= store->last_sequence() &&
+      (!*checkpoint || (*checkpoint)->sequence < beside->sequence)) {
+    *checkpoint = std::move(beside);
   }
   if (*checkpoint) {
     // One that cannot be read costs time, not history: the journal has everything.
@@ -117,11 +127,14 @@ void Service::loop() {
 
 // Now and then, preferably when nobody waits: a restart then replays little.
 void Service::keep_checkpoint(bool is_idle) {
-  if (inputs_ - inputs_at_checkpoint_ < (is_idle ? kInputsMin : kInputsMax) || !is_ready_) {
+  if (checkpoints_.is_busy() || !is_ready_ ||
+      inputs_ - inputs_at_checkpoint_ < (is_idle ? kInputsMin : kInputsMax)) {
     return;
   }
   inputs_at_checkpoint_ = inputs_;
-  if (const Status kept = store_.add_checkpoint(controller_.save()); !kept) {
+  const Status kept =
+      checkpoints_.begin(store_.last_sequence(), [this] { return controller_.save(); });
+  if (!kept) {
     fmt::print(stderr, "rubato: no checkpoint: {}\n", kept.error().message);
   }
 }

@@ -19,6 +19,7 @@
 
 #include "rubato/base/result.h"
 #include "rubato/live/agent_port.h"
+#include "rubato/live/checkpoint_file.h"
 #include "rubato/live/controller.h"
 #include "rubato/live/group_commit.h"
 #include "rubato/live/journal_store.h"
@@ -42,7 +43,7 @@ using WhatIf = std::function<Answered<wire::WhatIfReply>(const LivePosition& pos
                                                          const wire::WhatIfRequest& request)>;
 
 struct ServiceOptions {
-  std::string state_directory{};  // Must exist. Holds journal.sqlite and jobs/.
+  std::string state_directory{};  // Must exist. Holds journal.sqlite, controller.state and jobs/.
   ControllerOptions controller{};
   std::string version{};
   Duration agent_patience = std::chrono::seconds(5);    // Without a word: its nodes are gone.
@@ -174,6 +175,7 @@ class Service final : public Platform {
   std::uint64_t next_job_ = 1;
   std::uint64_t inputs_ = 0;
   std::uint64_t inputs_at_checkpoint_ = 0;
+  CheckpointChild checkpoints_;
   HistogramCounts plan_seconds_{{1e-5, 1e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 1}};
 
   std::mutex listeners_mutex_;

@@ -359,6 +359,10 @@ Answered<wire::TenantStatus> Service::set_tenant(const Caller& caller,
 
 // GPU hours that a tenant has used beyond its budget; nothing if it has none or keeps to it.
 std::optional<Refusal> Service::over_budget(const std::string& tenant) const {
+  const wire::TenantStatus* set = controller_.tenant(tenant);
+  if (set == nullptr || set->budget_gpu_hours() <= 0) {
+    return std::nullopt;
+  }
   const wire::TenantList list = controller_.tenants(now_);
   for (const wire::TenantStatus& each : list.tenants()) {
     if (each.name() == tenant && each.budget_gpu_hours() > 0 &&

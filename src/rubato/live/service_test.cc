@@ -121,6 +121,35 @@ TEST(Service, RemembersEverythingAfterItWasStopped) {
   }
 }
 
+// What lies on disk while the service runs is what a kill -9 would leave.
+TEST(Service, NeedNotReplayWhatWasCheckpointedWhileItRan) {
+  const StateFolder folder;
+  const StateFolder left;
+  const auto service = Service::open(options_in(folder)).value();
+  std::vector<std::thread> clients;  // Many at once share a write to disk.
+  for (int client = 0; client < 8; ++client) {
+    clients.emplace_back([&] {
+      for (int i = 0; i < 150; ++i) {
+        (void)value_of(service->submit(kAdmin, emulated_job(100), ""));
+      }
+    });
+  }
+  for (std::thread& client : clients) {
+    client.join();
+  }
+  wait_for([&] { return fs::exists(folder.path() + "/controller.state"); });
+  for (const char* file :
+       {"controller.state", "journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm"}) {
+    fs::copy(folder.path() + "/" + file, left.path() + "/" + file);
+  }
+
+  const auto again = Service::open(options_in(left)).value();
+
+  EXPECT_LT(again->recovery().inputs, 1'100U);
+  EXPECT_EQ(again->recovery().differences, 0U);
+  EXPECT_EQ(value_of(again->submit(kAdmin, emulated_job(5), "")).job().id(), "1201");
+}
+
 TEST(Service, AnswersTheSameKeyWithTheSameJob) {
   const StateFolder folder;
   const auto service = Service::open(options_in(folder)).value();

@@ -25,7 +25,18 @@ bool SlotBook::Seats::is_served() const {
   return counts == wanted;
 }
 
+void SlotBook::note(JobId job, const Seats& seats) {
+  if (seats.is_served()) {
+    unserved_.erase(job);
+  } else {
+    unserved_.insert(job);
+  }
+}
+
 void SlotBook::want(JobId job, std::span<const NodeShare> nodes) {
+  if (nodes.empty() && !jobs_.contains(job)) {
+    return;
+  }
   Seats& seats = jobs_[job];
   seats.wanted.clear();
   for (const NodeShare& share : nodes) {
@@ -33,6 +44,7 @@ void SlotBook::want(JobId job, std::span<const NodeShare> nodes) {
       seats.wanted[share.node] += share.workers;
     }
   }
+  note(job, seats);
 }
 
 std::optional<SlotSet> SlotBook::order(JobId job) {
@@ -78,6 +90,7 @@ std::optional<SlotSet> SlotBook::order(JobId job) {
     seats.owned.insert(slot);
   }
   seats.ordered = next;
+  note(job, seats);
   return next;
 }
 
@@ -106,11 +119,13 @@ void SlotBook::release(JobId job) {
   }
   found->second.owned.clear();
   found->second.ordered.clear();
+  note(job, found->second);
 }
 
 void SlotBook::forget(JobId job) {
   release(job);
   jobs_.erase(job);
+  unserved_.erase(job);
 }
 
 std::vector<wire::SavedSeats> SlotBook::save() const {
@@ -144,6 +159,7 @@ void SlotBook::load(const wire::SavedSeats& saved) {
   for (const wire::SavedSlot& slot : saved.ordered()) {
     seats.ordered.insert(slot_of(slot));
   }
+  note(job, seats);
 }
 
 SlotSet SlotBook::owned(JobId job) const {
@@ -176,14 +192,6 @@ bool SlotBook::is_releasing(SlotRef slot) const {
   return job && !jobs_.at(*job).ordered.contains(slot);
 }
 
-std::vector<JobId> SlotBook::waiting() const {
-  std::vector<JobId> waiting;
-  for (const auto& [job, seats] : jobs_) {
-    if (!seats.is_served()) {
-      waiting.push_back(job);
-    }
-  }
-  return waiting;
-}
+std::vector<JobId> SlotBook::waiting() const { return {unserved_.begin(), unserved_.end()}; }
 
 }  // namespace rubato

@@ -72,10 +72,12 @@ class SlotBook {
   };
 
   [[nodiscard]] bool is_free(SlotRef slot) const { return !owners_.contains(slot); }
+  void note(JobId job, const Seats& seats);
 
   std::vector<int> slots_;
   std::map<SlotRef, JobId> owners_;
   std::map<JobId, Seats> jobs_;
+  std::set<JobId> unserved_;  // Of jobs_, kept since everyone who settles asks for it.
 };
 
 }  // namespace rubato

@@ -10,28 +10,7 @@
 namespace rubato {
 namespace {
 
-bool wants_promise(const JobState& job) {
-  return job.job_class != JobClass::BestEffort && job.job.has_deadline();
-}
-
 bool stops_everyone(const View& view) { return view.costs.accounting() == Accounting::Artifact; }
-
-// Why a job cannot have its deadline even alone, from the round at `start`; None if it could.
-Reason hindrance(const JobState& job, const View& view, Instant start) {
-  Reason reason = Reason::UnknownSpeed;
-  for (const Pool& pool : view.topology.pools()) {
-    const ScalingCurve& curve = view.curve(job, pool.id);
-    if (curve.empty()) {
-      continue;
-    }
-    const Duration least = from_seconds_up(job.job.work / curve.peak().speed);
-    if (!wants_promise(job) || later(start, least) <= job.job.deadline) {
-      return Reason::None;
-    }
-    reason = start >= job.job.deadline ? Reason::DeadlinePassed : Reason::DeadlineTooSoon;
-  }
-  return reason;
-}
 
 // The part of a plan that lies in [from, to).
 Plan within(const Plan& plan, Instant from, Instant to) {
@@ -134,20 +113,10 @@ Decision ElasticFlow::wait(const View& view, Decision decision) const {
 
 Verdict ElasticFlow::admit(const JobState& job, const View& view, Decision& decision) {
   const Instant start = timer_.next(view.now, view.slot);
-  Verdict verdict{.job = job.id(), .reason = hindrance(job, view, start)};
-  if (verdict.reason == Reason::None && !wants_promise(job)) {
-    return verdict;
-  }
-  if (verdict.reason == Reason::None) {
-    if (fit_beside(job, view, decision) || replan(view, start, &job, Occasion::Arrival, decision)) {
-      verdict.promised = job.job.deadline;
-      return verdict;
-    }
-    verdict.reason = Reason::PromisesInTheWay;
-  }
-  const bool runs_on = job.job_class == JobClass::Soft && verdict.reason != Reason::UnknownSpeed;
-  verdict.kind = runs_on ? VerdictKind::Admit : VerdictKind::Refuse;
-  return verdict;
+  return verdict_on(job, view, [&] {
+    return fit_beside(job, view, decision) ||
+           replan(view, start, &job, Occasion::Arrival, decision);
+  });
 }
 
 // The common case: there is room beside everything already promised.
@@ -155,20 +124,12 @@ bool ElasticFlow::fit_beside(const JobState& job, const View& view, Decision& de
   if (stops_everyone(view)) {
     return false;  // Starting this job stops all others: they must be looked at.
   }
-  const DeadlinePlanner planner(view, charges_, timer_.next(view.now, view.slot));
-  for (const Pool& pool : view.topology.pools()) {
-    const FillRequest request = planner.request(job, pool.id);
-    if (request.curve->empty()) {
-      continue;
-    }
-    if (auto plan = fill(request, commitments_->ledger(pool.id))) {
-      plan->pool = pool.id;
-      decision.plans.push_back(JobPlan{.job = job.id(), .plan = *plan});
-      commitments_->set(job.id(), job.job.deadline, *std::move(plan), view.now);
-      return true;
-    }
+  auto plan = room_beside(job, view);
+  if (plan) {
+    decision.plans.push_back(JobPlan{.job = job.id(), .plan = *plan});
+    commitments_->set(job.id(), job.job.deadline, *std::move(plan), view.now);
   }
-  return false;
+  return plan.has_value();
 }
 
 std::vector<const JobState*> ElasticFlow::promised_jobs(const View& view) const {
@@ -187,22 +148,28 @@ void ElasticFlow::adopt(PlanSet set, const View& view, Decision& decision) {
   commitments_->replace_all(set.plans, view.capacity);
 }
 
+// Whether what may be planned anew within one slot is not spent yet.
+bool ElasticFlow::may_replan(const View& view) const {
+  const long before = view.now - budget_from_ >= view.slot ? 0 : replanned_;
+  return before + static_cast<long>(commitments_->size()) <= options_.replans_per_slot;
+}
+
 // Makes all plans anew, with the newcomer if there is one; if they do not fit, all stays as it is.
 bool ElasticFlow::replan(const View& view, Instant start, const JobState* newcomer,
                          Occasion occasion, Decision& decision) {
+  const bool is_allowed = may_replan(view);
   if (view.now - budget_from_ >= view.slot) {
     budget_from_ = view.now;
     replanned_ = 0;
   }
   replanned_ += static_cast<long>(commitments_->size());
-  if (replanned_ > options_.replans_per_slot) {
+  if (!is_allowed) {
     return false;
   }
   give_up_overdue(view, decision);
   std::vector<const JobState*> jobs = promised_jobs(view);
   if (newcomer != nullptr) {
-    const auto key = [](const JobState* job) { return std::pair(job->job.deadline, job->id()); };
-    jobs.insert(std::ranges::lower_bound(jobs, key(newcomer), {}, key), newcomer);
+    insert_by_deadline(*newcomer, jobs);
   }
   auto set = DeadlinePlanner(view, charges_, start).plan(jobs, newcomer, occasion);
   if (!set) {
@@ -289,14 +256,20 @@ void ElasticFlow::give_up(JobId job, const View& view, Decision& decision) {
 }
 
 // Jobs whose plan is over although they are not: only a fault can have done that.
-void ElasticFlow::give_up_overdue(const View& view, Decision& decision) {
-  for (const JobId id : commitments_->over_by(view.now)) {
+std::vector<JobId> ElasticFlow::overdue(const View& view) const {
+  std::vector<JobId> jobs = commitments_->over_by(view.now);
+  std::erase_if(jobs, [&](JobId id) {
     const JobState& job = view.jobs.at(id);
     // Who was to be done before plans begin has none.
     const bool may_end = commitments_->find(id)->empty() && job.share > 0;
-    if (!may_end || job.progress.finish(job.job.work) <= view.now) {
-      give_up(id, view, decision);
-    }
+    return may_end && job.progress.finish(job.job.work) > view.now;
+  });
+  return jobs;
+}
+
+void ElasticFlow::give_up_overdue(const View& view, Decision& decision) {
+  for (const JobId id : overdue(view)) {
+    give_up(id, view, decision);
   }
 }
 

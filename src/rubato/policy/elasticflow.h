@@ -15,6 +15,7 @@
 //   anew from the work that is really left.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -25,6 +26,7 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/commitments.h"
 #include "rubato/policy/deadline_planner.h"
+#include "rubato/policy/hypothetical.h"
 #include "rubato/policy/policy_info.h"
 #include "rubato/policy/round_charges.h"
 #include "rubato/policy/round_timer.h"
@@ -38,12 +40,15 @@ struct ElasticFlowOptions {
   long replans_per_slot = 20'000;
 };
 
-class ElasticFlow final : public Policy {
+class ElasticFlow final : public Policy, public Hypothetical {
  public:
   explicit ElasticFlow(const ElasticFlowOptions& options) : options_(options) {}
 
   [[nodiscard]] Traits traits() const override;
   [[nodiscard]] Decision on(const Event& event, const View& view) override;
+  /// Not under the artifact's accounting, where an arrival moves everyone.
+  [[nodiscard]] std::optional<Decision> would(const Arrival& arrival, const View& view,
+                                              long& effort) const override;
   [[nodiscard]] std::string save() const override;
   [[nodiscard]] Status load(std::string_view state) override;
 
@@ -51,11 +56,18 @@ class ElasticFlow final : public Policy {
   void begin(const View& view);
   [[nodiscard]] Decision wait(const View& view, Decision decision) const;
 
+  [[nodiscard]] Verdict verdict_on(const JobState& job, const View& view,
+                                   const std::function<bool()>& has_room) const;
   [[nodiscard]] Verdict admit(const JobState& job, const View& view, Decision& decision);
+  [[nodiscard]] std::optional<Plan> room_beside(const JobState& job, const View& view) const;
   [[nodiscard]] bool fit_beside(const JobState& job, const View& view, Decision& decision);
+  [[nodiscard]] std::optional<Plan> room_among_all(const JobState& job, const View& view,
+                                                   long& effort) const;
+  [[nodiscard]] bool may_replan(const View& view) const;
   [[nodiscard]] bool replan(const View& view, Instant start, const JobState* newcomer,
                             Occasion occasion, Decision& decision);
   [[nodiscard]] std::vector<const JobState*> promised_jobs(const View& view) const;
+  static void insert_by_deadline(const JobState& newcomer, std::vector<const JobState*>& jobs);
   void adopt(PlanSet set, const View& view, Decision& decision);
 
   [[nodiscard]] PlannedStalls stalls_after(Instant moment, const View& view) const;
@@ -64,6 +76,7 @@ class ElasticFlow final : public Policy {
   void correct(const JobState& job, const View& view, Decision& decision);
   void rescue(const View& view, Decision& decision);
   void give_up(JobId job, const View& view, Decision& decision);
+  [[nodiscard]] std::vector<JobId> overdue(const View& view) const;
   void give_up_overdue(const View& view, Decision& decision);
 
   [[nodiscard]] Decision hold_round(const View& view);
