@@ -11,7 +11,7 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help deps configure build demo test unit bench bench-runtime experiments docs soak \
+.PHONY: help deps configure build demo demo-sim test unit bench bench-runtime experiments docs soak \
         soak-runtime format lint clean
 
 help: ## Show this list
@@ -26,8 +26,11 @@ configure: deps
 build: configure ## Build everything into build/
 	@cmake --build --preset release -j $(JOBS)
 
-demo: build ## Run the demonstration; its report is build/demo.html
-	build/rubato demo --html build/demo.html
+demo: build ## Train six real jobs on this machine under promises, about two minutes
+	build/rubato demo
+
+demo-sim: build ## Compare seven schedulers in virtual time; the report is build/demo.html
+	build/rubato demo --sim --html build/demo.html
 
 test: deps ## Run all tests, the sanitizer build and the fuzz corpora
 	@tools/test.sh
