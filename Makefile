@@ -12,8 +12,8 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help deps configure build demo test unit bench bench-runtime bench-live bench-web images \
-        experiments docs soak soak-runtime soak-live format lint clean
+.PHONY: help deps configure build demo demo-sim test unit bench bench-runtime bench-live bench-web \
+        images experiments docs soak soak-runtime soak-live format lint clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -27,8 +27,11 @@ configure: deps
 build: configure ## Build everything into build/
 	@cmake --build --preset release -j $(JOBS)
 
-demo: build ## Run the demonstration; its report is build/demo.html
-	build/rubato demo --html build/demo.html
+demo: build ## Train six real jobs on this machine under promises, about two minutes
+	build/rubato demo
+
+demo-sim: build ## Compare seven schedulers in virtual time; the report is build/demo.html
+	build/rubato demo --sim --html build/demo.html
 
 test: deps ## Run all tests, the sanitizer build and the fuzz corpora
 	@tools/test.sh
