@@ -21,6 +21,8 @@ namespace rubato {
 
 /// Makes a policy as it is before the first event. Called again for each copy that a quote asks.
 using PolicyMaker = std::function<std::unique_ptr<Policy>()>;
+/// Makes a placer for these machines.
+using PlacerMaker = std::function<Result<std::unique_ptr<Placer>>(const Topology&)>;
 
 /// Same construction and same events give the same commands, byte for byte.
 class Engine {
@@ -37,6 +39,9 @@ class Engine {
   /// Applies one event; returns what must now be done. Time never runs backwards. Events that tell
   /// nothing new (late reports, second completions) change nothing and are not shown to the policy.
   [[nodiscard]] Commands on(Instant now, const Event& event);
+  /// Likewise; to the policy the new node is one that just went down. One that cannot join raises
+  /// an alarm and changes nothing.
+  [[nodiscard]] Commands on(Instant now, const NodeJoin& join);
 
   /// What would be answered if this job arrived now; changes nothing. A job without an id, or with
   /// one that is taken, is asked about as the youngest.
@@ -58,14 +63,16 @@ class Engine {
   [[nodiscard]] Traits traits() const { return policy_->traits(); }
 
  private:
-  Engine(std::unique_ptr<EngineState> state, PolicyMaker maker, std::unique_ptr<Placer> placer);
+  Engine(std::unique_ptr<EngineState> state, PolicyMaker maker, PlacerMaker placer_maker);
 
+  [[nodiscard]] Status take_in(const NewNode& node);
   void decide(const Event& event, Commands& commands);
   void tell_unserved(Commands& commands);
   void carry_out(const Decision& decision, Commands& commands);
 
   std::unique_ptr<EngineState> state_;
   PolicyMaker maker_;
+  PlacerMaker placer_maker_;
   std::unique_ptr<Policy> policy_;
   std::unique_ptr<Placer> placer_;
   Refusals refusals_;
