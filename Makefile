@@ -12,8 +12,8 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help deps configure build demo test unit bench bench-runtime bench-live experiments docs soak \
-        soak-runtime soak-live format lint clean
+.PHONY: help deps configure build demo demo-sim test unit bench bench-runtime bench-live bench-web \
+        images experiments docs soak soak-runtime soak-live format lint clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -27,8 +27,11 @@ configure: deps
 build: configure ## Build everything into build/
 	@cmake --build --preset release -j $(JOBS)
 
-demo: build ## Run the demonstration; its report is build/demo.html
-	build/rubato demo --html build/demo.html
+demo: build ## Train six real jobs on this machine under promises, about two minutes
+	build/rubato demo
+
+demo-sim: build ## Compare seven schedulers in virtual time; the report is build/demo.html
+	build/rubato demo --sim --html build/demo.html
 
 test: deps ## Run all tests, the sanitizer build and the fuzz corpora
 	@tools/test.sh
@@ -51,6 +54,14 @@ bench-runtime: configure ## Compare the runtime with torchrun, DDP, gloo and Ope
 bench-live: configure ## Put load on a running platform; numbers go to build/bench/live.json
 	@cmake --build --preset release -j $(JOBS) --target rubato live_load live_host
 	@python3 -B bench/live/run.py build/bench/live.json
+
+bench-web: build ## Measure the dashboard with 10,000 jobs in the store
+	RUBATO_BINARY=build/rubato node web/tests/many_jobs.mjs --seconds $(or $(SOAK_SECONDS),60)
+
+images: build ## Take the pictures of the dashboard for the documents anew
+	SCREENSHOTS=docs/images/new RUBATO_BINARY=build/rubato node --test web/tests/browser.test.mjs
+	@for name in plan plan-jobs what-if overview past; do mv docs/images/new/$$name.png docs/images/; done
+	@rm -r docs/images/new
 
 experiments: build ## Reproduce published figures beside the published values
 	experiments/elasticflow/run.sh

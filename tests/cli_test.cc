@@ -198,7 +198,7 @@ TEST_F(Program, LeavesNothingHalfDoneWhenAReportCannotBeWritten) {
 TEST_F(Program, WritesAReportThatNeedsNoNetwork) {
   const std::string file = path("report.html");
 
-  ASSERT_EQ(run("demo --html " + file).code, 0);
+  ASSERT_EQ(run("demo --sim --html " + file).code, 0);
 
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();

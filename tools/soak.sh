@@ -55,4 +55,7 @@ fi
 export TSAN_OPTIONS="suppressions=$PWD/tools/tsan.supp ${TSAN_OPTIONS:-}"
 sanitize tsan "${fixed[@]}"
 "${fixed[@]}" python3 -B tools/soak_runtime.py --build build-tsan --seconds "$seconds"
+# Ten minutes of a live session: the dashboard's memory must not grow.
+cmake --build --preset release -j "$jobs" --target rubato
+RUBATO_BINARY=build/rubato node web/tests/many_jobs.mjs --seconds 600
 echo "make soak: all passed"

@@ -8,7 +8,15 @@ export interface PlanNode { name: string; slots: number; isOut: boolean; isAdded
 export interface PlanJob { id: string; name: string; promised: number; finish: number; finishNow: number; isOver: boolean; state: string }
 export interface PlanData { now: number; nodes: PlanNode[]; jobs: PlanJob[]; past: Use[]; future: Use[]; plans: Map<string, Share[]> }
 
-const shares = (all: PlannedShare[]): Share[] => all.map((each) => ({ from: ms(each.from), to: ms(each.to), workers: each.workers }))
+const SOON = 5000
+const read = (all: PlannedShare[]): Share[] => all.map((each) => ({ from: ms(each.from), to: ms(each.to), workers: each.workers }))
+
+/** What begins in a moment begins now: a job that only pauses does not leave its slots. */
+function shares(all: PlannedShare[], now: number): Share[] {
+  const found = read(all).filter((each) => each.to > now)
+  if (found.length > 0 && found[0].from > now && found[0].from - now < SOON) found[0].from = now
+  return found
+}
 
 function jobsOf(timeline: Timeline, known: Map<string, JobStatus>): Map<string, JobBrief> {
   const all = new Map(timeline.jobs.map((job) => [job.id, job]))
@@ -28,12 +36,12 @@ export function planData(timeline: Timeline, future: FutureReply | undefined, no
   const finishes = new Map<string, number>()
   const before = new Map<string, number>()
   for (const job of future?.jobs ?? []) {
-    plans.set(job.job, shares(job.shares))
+    plans.set(job.job, shares(job.shares, now))
     finishes.set(job.job, ms(job.finish))
     before.set(job.job, ms(job.finish))
   }
   for (const job of change.reply?.jobs ?? []) {
-    plans.set(job.job, shares(job.shares_then))
+    plans.set(job.job, shares(job.shares_then, now))
     finishes.set(job.job, ms(job.finish_then))
     before.set(job.job, ms(job.finish_now))
   }

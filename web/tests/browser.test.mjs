@@ -268,9 +268,14 @@ if (pictures) test('pictures', async () => {
   const scene = await new PlatformScene().start({ emulate: '4x8' })
   try {
     for (const [i, name] of names.entries()) {
-      await scene.submit({ name, steps: 6000 + 2200 * (i % 4), tenant: i % 2 ? 'vision' : 'speech', ...(i % 3 === 2 ? {} : { deadline: `${260 + 60 * i}s` }) })
+      await scene.submit({ name, steps: 4200 + 1700 * (i % 4), tenant: i % 2 ? 'vision' : 'speech', ...(i % 3 === 2 ? {} : { deadline: `${150 + 36 * i}s` }) })
       await until('it trains', async () => (await scene.call('GET', `/v1/jobs/${i + 1}`)).steps_done > 150)
     }
+    await until('the first is over', async () => (await scene.call('GET', '/v1/jobs/1')).state === 'SUCCEEDED', 200)
+    await until('half of the next is done', async () => {
+      const job = await scene.call('GET', '/v1/jobs/4')
+      return job.steps_done > 0.5 * job.steps_total
+    }, 200)
     await scene.submit({ name: 'too-late', steps: 1e6, deadline: '30s' })
     const take = async (name, path, act = async () => {}, options) => {
       const { context, page } = await openPage(browser, scene.url, { viewport: { width: 1440, height: 860 }, ...options })
@@ -290,7 +295,7 @@ if (pictures) test('pictures', async () => {
     })
     await take('overview', '/')
     await take('jobs', '/jobs')
-    await take('job', '/jobs/1', (page) => page.locator('.chart canvas').first().waitFor())
+    await take('job', '/jobs/4', (page) => page.locator('.chart canvas').first().waitFor())
     await take('past', '/past', (page) => page.locator('.cause').waitFor())
     await take('plan-dark', '/plan', undefined, { colorScheme: 'dark' })
     await take('phone', '/', undefined, { viewport: { width: 390, height: 844 } })

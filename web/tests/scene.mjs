@@ -91,7 +91,7 @@ export async function openBrowser() {
 export async function openPage(browser, base, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, baseURL: base, ...options })
   const page = await context.newPage()
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(60_000)
   const faults = []
   // For those who work on the dashboard: the files of DASHBOARD in place of those in the program.
   for (const name of process.env.DASHBOARD ? ['app.js', 'app.css'] : []) {

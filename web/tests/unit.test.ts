@@ -114,6 +114,8 @@ export function run(test: Test, assert: Assert): void {
     assert.equal(nodeBars(data).filter((bar) => bar.isFuture).length, 1)
     const rows = jobRows(data, T - 100_000, T + 100_000)
     assert.deepEqual(jobBars(data, rows).marks.map((mark) => mark.isKept), [true])
+    const pausing = planData(timeline, { at: iso(0), jobs: [{ job: '1', shares: [{ from: iso(2), to: iso(40), workers: 1 }], finish: iso(40) }] }, [node('b', 2), node('a', 2)], new Map(), { out: new Set(), added: 0 })
+    assert.deepEqual(pausing.future.map((use) => `${use.node}/${use.index}`), ['a/0'])
     const view = fittingView(data)
     assert.ok(view.from < T && view.to > T + 40_000)
 

@@ -45,7 +45,7 @@ Result<std::vector<Job>> demo_jobs(const std::vector<SpeedRow>& rows) {
   return jobs;
 }
 
-int run_demo(const std::string& html, const std::string& command) {
+int run_simulated_demo(const std::string& html, const std::string& command) {
   const std::vector<SpeedRow> rows = sample_speeds();
   auto topology = Topology::parse(kCluster);
   auto jobs = demo_jobs(rows);
@@ -94,18 +94,20 @@ int run_demo(const std::string& html, const std::string& command) {
 }  // namespace
 
 void add_demo_verb(CLI::App& app, int& code, const std::string& command) {
-  CLI::App* verb = app.add_subcommand("demo", "Compare schedulers on a built-in trace");
+  CLI::App* verb = app.add_subcommand(
+      "demo", "Train six real jobs on this machine, some under a promise, and lose a worker");
   const auto html = std::make_shared<std::string>();
   const auto live = std::make_shared<LiveDemoOptions>();
-  const auto is_live = std::make_shared<bool>(false);
-  verb->add_option("--html", *html, "Write the HTML report there");
-  verb->add_flag("--live", *is_live,
-                 "Train six real jobs on this machine instead, some by a deadline");
-  live->examples = "examples";
-  verb->add_option("--examples", live->examples, "Folder of the training programs of --live");
-  verb->add_option("--slots", live->slots, "Workers at a time of --live")->check(CLI::Range(1, 64));
-  verb->callback([html, live, is_live, command, &code] {
-    code = *is_live ? run_live_demo(*live) : run_demo(*html, command);
+  const auto is_simulated = std::make_shared<bool>(false);
+  CLI::Option* sim = verb->add_flag("--sim", *is_simulated,
+                                    "Compare schedulers in virtual time instead; trains nothing");
+  verb->add_option("--html", *html, "With --sim: write the HTML report there")->needs(sim);
+  verb->add_option("--examples", live->examples, "Folder of the training programs")->excludes(sim);
+  verb->add_option("--slots", live->slots, "Workers at a time")
+      ->check(CLI::Range(2, 64))
+      ->excludes(sim);
+  verb->callback([html, live, is_simulated, command, &code] {
+    code = *is_simulated ? run_simulated_demo(*html, command) : run_live_demo(*live);
   });
 }
 

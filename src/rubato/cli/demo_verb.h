@@ -1,4 +1,4 @@
-// `rubato demo`: a built-in trace under several policies, compared in a table and a picture.
+// `rubato demo`: real jobs on this machine; with --sim a built-in trace under several policies.
 #pragma once
 
 #include <string>

@@ -79,6 +79,13 @@ ConductorOptions options_of(const wire::ConductOrder& order, const ConductFiles&
   return options;
 }
 
+// Whether the job may be measured with so many workers.
+bool accepts(const wire::WorkerLimits& limits, int workers) {
+  const auto& listed = limits.listed();
+  return workers >= limits.min() &&
+         (listed.empty() || std::ranges::find(listed, workers) != listed.end());
+}
+
 class ElasticJob final : public ConductedJob {
  public:
   explicit ElasticJob(const wire::ConductOrder& order) : order_(order) {
@@ -173,8 +180,8 @@ class ElasticJob final : public ConductedJob {
     measurement_.reset();
     if (order_.run().measure()) {
       auto counts = shrinking_counts(seats_.slots(), node_share(order_.run()));
-      const int least = order_.run().spec().workers().min();
-      std::erase_if(counts, [&](int count) { return count < least; });
+      std::erase_if(counts,
+                    [&](int count) { return !accepts(order_.run().spec().workers(), count); });
       measurement_.emplace(ScalingSchedule{.workers = std::move(counts)});
     }
   }

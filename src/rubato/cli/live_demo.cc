@@ -1,13 +1,15 @@
 #include "rubato/cli/live_demo.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
-#include <fstream>
+#include <functional>
 #include <map>
 #include <optional>
-#include <string_view>
+#include <sys/wait.h>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
@@ -15,237 +17,360 @@
 
 #include <fmt/core.h>
 
+#include "rubato/cli/demo_deadline.h"
+#include "rubato/cli/demo_jobs.h"
+#include "rubato/cli/demo_screen.h"
+#include "rubato/cli/demo_text.h"
+#include "rubato/cli/demo_victim.h"
 #include "rubato/cli/exit_code.h"
+#include "rubato/cli/interrupt_count.h"
 #include "rubato/cli/job_directory.h"
 #include "rubato/cli/job_table.h"
 #include "rubato/cli/local_platform.h"
+#include "rubato/cli/moment_text.h"
+#include "rubato/cli/offered_nodes.h"
+#include "rubato/cli/terminal.h"
 #include "rubato/cli/verb_failure.h"
+#include "rubato/cli/wall_clock.h"
+#include "rubato/cli/worker_environment.h"
+#include "rubato/live/shell_words.h"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
+using DemoClock = std::chrono::steady_clock;
 
-constexpr int kBroken = 1;  // Exit code if a promise was broken.
-constexpr auto kPatience = std::chrono::minutes(10);
-constexpr double kKillAfterSteps = 30;  // Of the job that loses a worker.
-
-struct DemoJob {
-  std::string name{};
-  std::vector<std::string> command{};
-  double steps = 0;
-  std::string deadline{};
-  int workers = 0;  // Exactly so many; zero: any number.
-  std::string model{};
-};
-
-std::vector<DemoJob> demo_jobs_in(const std::string& examples) {
-  const auto python = [&](const std::string& program, const std::string& flag,
-                          const std::string& value) {
-    return std::vector<std::string>{"/usr/bin/python3", examples + "/" + program + "/train.py",
-                                    flag, value};
-  };
-  return {
-      {.name = "images-by-deadline",
-       .command = python("fashion_mnist", "--epochs", "2"),
-       .steps = 470,
-       .deadline = "110s",
-       .model = "fashion_mnist"},
-      {.name = "text-by-deadline",
-       .command = python("dictionary_lm", "--steps", "120"),
-       .steps = 120,
-       .deadline = "120s",
-       .model = "dictionary_lm"},
-      {.name = "images-when-free",
-       .command = python("fashion_mnist_sdk", "--epochs", "1"),
-       .steps = 235,
-       .model = "fashion_mnist_sdk"},
-      {.name = "text-when-free",
-       .command = python("dictionary_lm", "--steps", "60"),
-       .steps = 60,
-       .model = "dictionary_lm_short"},
-      {.name = "always-two-workers",
-       .command = python("fashion_mnist_sdk", "--epochs", "1"),
-       .steps = 235,
-       .workers = 2,
-       .model = "fashion_mnist_pair"},
-  };
-}
-
-// Its speed is declared, so that it is answered at once.
-wire::JobSpec impossible_job() {
-  wire::JobSpec spec;
-  spec.set_name("impossible");
-  spec.set_kind("emulated");
-  spec.set_steps(100'000);
-  spec.set_deadline("20s");
-  wire::SpeedPoint& point = *spec.add_speeds();
-  point.set_workers(1);
-  point.set_steps_per_second(10);
-  return spec;
-}
-
-wire::JobSpec spec_of(const DemoJob& job) {
-  wire::JobSpec spec;
-  spec.set_name(job.name);
-  spec.mutable_command()->Assign(job.command.begin(), job.command.end());
-  spec.set_steps(job.steps);
-  spec.set_deadline(job.deadline);
-  spec.set_model(job.model);
-  if (job.workers > 0) {
-    spec.mutable_workers()->add_listed(job.workers);
-  }
-  return spec;
-}
-
-// A worker process of a job, found by what its environment says.
-std::optional<pid_t> worker_of(const std::string& job) {
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
-    const std::string name = entry.path().filename();
-    if (!std::ranges::all_of(name, [](char each) { return each >= '0' && each <= '9'; })) {
-      continue;
-    }
-    std::ifstream file(entry.path() / "environ");
-    const std::string text((std::istreambuf_iterator<char>(file)), {});
-    if (text.find("RUBATO_WORKER=") != std::string::npos &&
-        ('\0' + text).find('\0' + ("RUBATO_JOB_ID=" + job) + '\0') != std::string::npos) {
-      return static_cast<pid_t>(std::stoi(name));
-    }
-  }
-  return std::nullopt;
-}
+constexpr int kDemoFailed = 1;
+constexpr int kDemoInterrupted = 130;
+constexpr auto kDemoPatience = std::chrono::minutes(10);
+constexpr auto kEndPatience = std::chrono::seconds(20);
+constexpr auto kDemoLook = std::chrono::milliseconds(250);
+constexpr auto kKillAgain = std::chrono::seconds(5);  // If the one before had no effect.
+constexpr int kFreeEpochs = 2;
+constexpr int kFreeSteps = 150;
+constexpr double kPromisedWork = 12;  // Seconds of the whole machine for each promised job.
+constexpr double kKillFrom = 0.2;     // Of a job's work.
+constexpr double kKillAnywayFrom = 0.6;
+constexpr int kTextUnit = 10;
+constexpr int kSampleSteps = 1000;  // Of a quote that tells how long steps take.
 
 const Caller kDemoCaller{.user = "demo", .role = Role::Admin};
 
-/// Follows the jobs until all are over.
+/// The jobs in their order, what happens to them, and what is said about it.
 class DemoRun {
  public:
-  explicit DemoRun(Service& service) : service_(service) {}
+  DemoRun(LocalPlatform& platform, const InterruptCount& signals, DemoPrograms programs,
+          DemoMachine machine)
+      : platform_(platform),
+        signals_(signals),
+        programs_(std::move(programs)),
+        machine_(machine),
+        jobs_directory_(fs::path(platform.state_directory()) / "jobs") {}
 
-  [[nodiscard]] bool follow() {
-    const auto give_up = std::chrono::steady_clock::now() + kPatience;
-    while (std::chrono::steady_clock::now() < give_up) {
-      const auto list = service_.jobs(kDemoCaller, {});
-      if (const auto* jobs = std::get_if<wire::JobList>(&list)) {
-        show(*jobs);
-        disturb(*jobs);
-        if (std::ranges::all_of(jobs->jobs(), is_final)) {
-          last_ = *jobs;
-          return true;
-        }
+  /// True if all came as it should.
+  [[nodiscard]] bool play() {
+    return begin() && promise("images-by-deadline", images()) &&
+           promise("text-by-deadline", text()) && ask_too_much() &&
+           submit("always-two-workers", demo_pair(programs_)) && finish();
+  }
+
+  /// Ends what still runs; false if something cannot be ended.
+  [[nodiscard]] bool clean_up() {
+    for (const wire::JobStatus& job : jobs_.jobs()) {
+      if (!is_final(job)) {
+        (void)platform_.service().cancel(kDemoCaller, job.id());
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
+    const auto give_up = DemoClock::now() + kEndPatience;
+    while (processes_below(jobs_directory_) > 0) {
+      if (DemoClock::now() >= give_up) {
+        kill_below(jobs_directory_);
+        failure_ = "processes of jobs had to be killed";
+        return false;
+      }
+      std::this_thread::sleep_for(kDemoLook);
+    }
+    return true;
+  }
+
+  [[nodiscard]] const std::string& failure() const { return failure_; }
+  [[nodiscard]] bool is_interrupted() const {
+    return signals_.interrupts() > 0 || signals_.is_told_to_end();
+  }
+
+ private:
+  struct DemoOffer {
+    std::function<wire::JobSpec(int steps)> make{};
+    int unit = 1;  // Of steps.
+  };
+
+  DemoOffer images() {
+    return {
+        .make = [this](int steps) { return demo_images(programs_, steps / kDemoStepsPerEpoch); },
+        .unit = kDemoStepsPerEpoch};
+  }
+  DemoOffer text() {
+    return {.make = [this](int steps) { return demo_text_model(programs_, steps); },
+            .unit = kTextUnit};
+  }
+
+  // Two jobs without a deadline; by them the platform learns how fast their programs are here.
+  bool begin() {
+    screen_.say("Two jobs without a deadline take all there is, and are measured on the way.");
+    return submit("images-when-free", demo_images(programs_, kFreeEpochs)) && await_measured("1") &&
+           submit("text-when-free", demo_text_model(programs_, kFreeSteps)) && await_measured("2");
+  }
+
+  bool await_measured(const std::string& id) {
+    return wait_until([&] {
+      const wire::JobStatus* job = find(id);
+      return job != nullptr && job->state() != "PROFILING";
+    });
+  }
+
+  bool finish() {
+    const bool is_over = wait_until([&] { return std::ranges::all_of(jobs_.jobs(), is_final); });
+    screen_.clear();
+    if (!is_over) {
+      return false;
+    }
+    const PromiseCount promises = count_promises(jobs_);
+    const auto has_failed = [](const wire::JobStatus& job) {
+      return job.state() != "SUCCEEDED" && job.spec().name() != "impossible";
+    };
+    fmt::print("\n{}\n", promise_table(jobs_));
+    return check(promises.kept == 2 && promises.broken == 0, "a promise was broken") &&
+           check(std::ranges::none_of(jobs_.jobs(), has_failed), "a job failed") &&
+           check(is_kill_seen_, "no worker was killed");
+  }
+
+  bool check(bool holds, const std::string& otherwise) {
+    if (!holds) {
+      failure_ = otherwise;
+    }
+    return holds;
+  }
+
+  bool submit(const std::string& name, wire::JobSpec spec) {
+    spec.set_name(name);
+    const auto reply = platform_.service().submit(kDemoCaller, spec, "");
+    if (const auto* refusal = std::get_if<Refusal>(&reply)) {
+      return check(false, refusal->message);
+    }
+    return check(std::get<wire::SubmitReply>(reply).job().state() != "REJECTED",
+                 "the platform refused " + name + ", whose deadline it had quoted");
+  }
+
+  // What the platform could promise now; nothing if it does not say.
+  std::optional<DemoQuote> quote(wire::JobSpec spec) {
+    spec.set_deadline("1d");
+    const auto reply = platform_.service().quote(kDemoCaller, spec);
+    const auto* quote = std::get_if<wire::QuoteReply>(&reply);
+    if (quote == nullptr || !quote->has_earliest()) {
+      return std::nullopt;
+    }
+    const double seconds = to_seconds(instant_from(quote->earliest()) - local_wall_clock().now);
+    return DemoQuote{.steps = spec.steps(), .earliest_seconds = seconds};
+  }
+
+  bool promise(const std::string& name, const DemoOffer& offer) {
+    const auto sample = quote(offer.make(kSampleSteps));
+    if (!check(sample.has_value(), "the platform has no quote for " + name)) {
+      return false;
+    }
+    wire::JobSpec spec = offer.make(steps_for(*sample, kPromisedWork, offer.unit));
+    const auto asked = quote(spec);
+    if (!check(asked.has_value(), "the platform has no quote for " + name)) {
+      return false;
+    }
+    const double deadline = generous_deadline(*asked, machine_);
+    screen_.say(
+        fmt::format("{:>22}  {:.0f} steps: the earliest that could be promised is {:.0f} s; we ask "
+                    "for {:.0f} s",
+                    name, spec.steps(), asked->earliest_seconds, deadline));
+    spec.set_deadline(fmt::format("{:.0f}s", deadline));
+    return submit(name, spec) && look();
+  }
+
+  // As a user would, with the command line: it shows the counter-offers and returns 80.
+  bool ask_too_much() {
+    const wire::JobSpec spec = text().make(kFreeSteps);
+    const auto asked = quote(spec);
+    if (!check(asked.has_value(), "the platform has no quote for text")) {
+      return false;
+    }
+    std::vector<std::string> words{
+        "rubato",     "run",
+        "--name",     "impossible",
+        "--steps",    fmt::format("{:.0f}", spec.steps()),
+        "--deadline", fmt::format("{:.0f}s", impossible_deadline(*asked)),
+        "--model",    spec.model(),
+        "--batch",    std::to_string(spec.batch()),
+        "--"};
+    words.insert(words.end(), spec.command().begin(), spec.command().end());
+    screen_.say("\n$ " + shell_text(words));
+    words.front() = own_program();
+    words.insert(words.begin() + 2, {"--server", platform_.url()});
+    const auto [code, said] = shell(shell_text(words) + " 2>&1");
+    screen_.say(fmt::format("{}exit code {}\n", said, code));
+    return check(code == kExitRefused && said.find("--deadline") != std::string::npos,
+                 "an impossible deadline was not refused with counter-offers") &&
+           look();
+  }
+
+  static std::pair<int, std::string> shell(const std::string& command) {
+    std::string said;
+    FILE* pipe = ::popen(command.c_str(), "r");
+    if (pipe == nullptr) {
+      return {kExitBug, said};
+    }
+    std::array<char, 1024> buffer{};
+    while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+      said.append(buffer.data(), count);
+    }
+    const int status = ::pclose(pipe);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : kExitBug, said};
+  }
+
+  bool wait_until(const std::function<bool()>& is_so) {
+    while (look()) {
+      if (is_so()) {
+        return true;
+      }
+      std::this_thread::sleep_for(kDemoLook);
     }
     return false;
   }
 
-  [[nodiscard]] const wire::JobList& jobs() const { return last_; }
-  [[nodiscard]] bool has_killed() const { return has_killed_; }
-
- private:
-  static WallClock clock() {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    return {.now = Instant{std::chrono::duration_cast<Duration>(now)}};
-  }
-
-  void show(const wire::JobList& list) {
-    for (int i = list.jobs_size() - 1; i >= 0; --i) {
-      const wire::JobStatus& job = list.jobs(i);
-      const auto seen = seen_.find(job.id());
-      const std::string line = seen == seen_.end() ? fmt::format("job {} {}", job.id(), job.state())
-                                                   : job_change_line(seen->second, job, clock());
-      if (!line.empty()) {
-        fmt::print("{:<20} {}\n", job.spec().name(), line);
-      }
-      seen_[job.id()] = job;
+  // One look at all jobs; false if it is time to stop.
+  bool look() {
+    if (is_interrupted() || DemoClock::now() - began_ > kDemoPatience) {
+      return check(false, is_interrupted() ? "interrupted" : "some jobs did not end");
     }
-    (void)std::fflush(stdout);
+    const auto list = platform_.service().jobs(kDemoCaller, {});
+    const auto* jobs = std::get_if<wire::JobList>(&list);
+    if (jobs == nullptr) {
+      return check(false, std::get<Refusal>(list).message);
+    }
+    for (int i = jobs->jobs_size() - 1; i >= 0; --i) {
+      tell(jobs->jobs(i));
+    }
+    jobs_ = *jobs;
+    disturb();
+    screen_.show(demo_table(jobs_, local_wall_clock().now, shows_colour()));
+    return true;
   }
 
-  // One worker of the first job dies as soon as it has got going.
-  void disturb(const wire::JobList& list) {
-    for (const wire::JobStatus& job : list.jobs()) {
-      if (has_killed_ || job.id() != "1" || job.steps_done() < kKillAfterSteps || is_final(job)) {
+  void tell(const wire::JobStatus& job) {
+    const wire::JobStatus* before = find(job.id());
+    const std::string text = before == nullptr ? job.state() : demo_change(*before, job);
+    if (!text.empty()) {
+      say_of(job, text);
+    }
+    is_kill_seen_ = is_kill_seen_ || (job.id() == victim_ && job.restarts() > victim_restarts_);
+  }
+
+  void say_of(const wire::JobStatus& job, const std::string& text) {
+    const double seconds = std::chrono::duration<double>(DemoClock::now() - began_).count();
+    screen_.say(fmt::format("{:>4.0f} s  {:<20}  {}", seconds, job.spec().name(), text));
+  }
+
+  // One worker of a promised job dies as soon as the job has got going, preferably of several.
+  void disturb() {
+    if (is_kill_seen_ || DemoClock::now() < next_kill_) {
+      return;
+    }
+    for (const wire::JobStatus& job : jobs_.jobs()) {
+      const double done = job.steps_done() / std::max(1.0, job.steps_total());
+      const bool is_due = done >= (job.workers() >= 2 ? kKillFrom : kKillAnywayFrom);
+      if (!job.has_promised() || is_final(job) || job.workers() == 0 || !is_due) {
         continue;
       }
-      if (const auto pid = worker_of(job.id())) {
+      if (const auto pid = busiest_worker(jobs_directory_ / job.id(), job.spec())) {
+        victim_ = job.id();
+        victim_restarts_ = job.restarts();
+        next_kill_ = DemoClock::now() + kKillAgain;
         ::kill(*pid, SIGKILL);
-        has_killed_ = true;
-        fmt::print("{:<20} process {} killed with -9\n", job.spec().name(), *pid);
+        say_of(job, fmt::format("kill -9 {}: one of its {} workers", *pid, job.workers()));
+        return;
       }
     }
   }
 
-  Service& service_;
-  std::map<std::string, wire::JobStatus> seen_;
-  wire::JobList last_;
-  bool has_killed_ = false;
+  [[nodiscard]] const wire::JobStatus* find(const std::string& id) const {
+    const auto found = std::ranges::find(jobs_.jobs(), id, &wire::JobStatus::id);
+    return found == jobs_.jobs().end() ? nullptr : &*found;
+  }
+
+  LocalPlatform& platform_;
+  const InterruptCount& signals_;
+  DemoPrograms programs_;
+  DemoMachine machine_;
+  fs::path jobs_directory_;
+  DemoScreen screen_{::isatty(STDOUT_FILENO) == 1};
+  DemoClock::time_point began_ = DemoClock::now();
+  wire::JobList jobs_;
+  std::string victim_;
+  int victim_restarts_ = 0;
+  DemoClock::time_point next_kill_{};
+  bool is_kill_seen_ = false;
+  std::string failure_;
 };
 
-double seconds_between(const google::protobuf::Timestamp& from,
-                       const google::protobuf::Timestamp& to) {
-  return static_cast<double>(to.seconds() - from.seconds()) +
-         static_cast<double>(to.nanos() - from.nanos()) / 1e9;
-}
+/// What the demonstration came to.
+struct DemoOutcome {
+  int code = kExitOk;
+  std::string failure{};
+  std::string folder{};  // Must be gone by now.
+};
 
-// The table of promises; true if all of them were kept.
-bool print_promises(const wire::JobList& list) {
-  bool is_kept = true;
-  fmt::print("\n{:<20} {:<10} {:>10} {:>9}  {}\n", "job", "state", "promised s", "actual s", "");
-  for (int i = list.jobs_size() - 1; i >= 0; --i) {
-    const wire::JobStatus& job = list.jobs(i);
-    const bool is_promised = job.has_promised();
-    const bool is_good = job.state() == "SUCCEEDED" && !job.missed();
-    is_kept = is_kept && (is_promised ? is_good : job.state() != "FAILED");
-    fmt::print(
-        "{:<20} {:<10} {:>10} {:>9.1f}  {}\n", job.spec().name(), job.state(),
-        is_promised ? fmt::format("{:.1f}", seconds_between(job.submitted(), job.promised())) : "-",
-        job.has_finished() ? seconds_between(job.submitted(), job.finished()) : 0,
-        is_promised ? (is_good ? "kept" : "BROKEN") : job.message());
+DemoOutcome play_demo(const LiveDemoOptions& options, const DemoPrograms& programs) {
+  const InterruptCount signals;
+  std::error_code failure;
+  const auto folder = JobDirectory::open("", fs::temp_directory_path(failure));
+  if (!folder) {
+    return {.code = fail_verb("demo", folder.error())};
   }
-  return is_kept;
+  auto platform =
+      LocalPlatform::start({.state_directory = folder->path(), .port = 0, .slots = options.slots});
+  if (!platform) {
+    return {.code = fail_verb("demo", platform.error()), .folder = folder->path()};
+  }
+  const DemoMachine machine{.slots = options.slots, .processors = cpus_here()};
+  fmt::print("rubato {} with {} slots on {} processors at {}\n", RUBATO_VERSION, machine.slots,
+             machine.processors, (*platform)->url());
+  DemoRun run(**platform, signals, programs, machine);
+  const bool is_good = run.play();
+  const bool is_clean = run.clean_up();
+  return {.code = run.is_interrupted()  ? kDemoInterrupted
+                  : is_good && is_clean ? kExitOk
+                                        : kDemoFailed,
+          .failure = run.failure(),
+          .folder = folder->path()};
 }
 
 }  // namespace
 
 int run_live_demo(const LiveDemoOptions& options) {
+  const auto programs = find_demo_programs(options.examples);
+  if (!programs) {
+    return fail_verb("demo", programs.error());
+  }
+  DemoOutcome outcome = play_demo(options, *programs);
   std::error_code failure;
-  const auto folder = JobDirectory::open("", fs::temp_directory_path(failure));
-  if (!folder) {
-    return fail_verb("demo", folder.error());
+  if (!outcome.folder.empty() && fs::exists(outcome.folder, failure) && outcome.code == kExitOk) {
+    outcome.code = kDemoFailed;
+    outcome.failure = outcome.folder + " is left behind";
   }
-  auto platform =
-      LocalPlatform::start({.state_directory = folder->path(), .port = 0, .slots = options.slots});
-  if (!platform) {
-    return fail_verb("demo", platform.error());
+  if (outcome.code == kExitOk) {
+    fmt::print(
+        "Every promise was kept, with a worker killed on the way. No process and no file is "
+        "left.\n");
+  } else if (!outcome.failure.empty()) {
+    fmt::print(stderr, "rubato demo: {}\n", outcome.failure);
   }
-  Service& service = (*platform)->service();
-  fmt::print("the platform listens on {} with {} slots\n\n", (*platform)->url(), options.slots);
-  std::vector<wire::JobSpec> specs;
-  const std::string examples = fs::absolute(options.examples, failure);
-  for (const DemoJob& job : demo_jobs_in(examples)) {
-    specs.push_back(spec_of(job));
-  }
-  specs.push_back(impossible_job());
-  for (const wire::JobSpec& spec : specs) {
-    const auto reply = service.submit(kDemoCaller, spec, "");
-    if (const auto* refusal = std::get_if<Refusal>(&reply)) {
-      return fail_verb("demo", {.message = refusal->message});
-    }
-  }
-  DemoRun run(service);
-  const bool is_over = run.follow();
-  const bool is_kept = print_promises(run.jobs());
-  if (!is_over || !is_kept || !run.has_killed()) {
-    fmt::print(stderr, "rubato demo: {}\n",
-               !is_over   ? "some jobs did not end"
-               : !is_kept ? "a promise was broken"
-                          : "no worker was killed");
-    return kBroken;
-  }
-  fmt::print("\nevery promise was kept, with a worker killed on the way\n");
-  return kExitOk;
+  return outcome.code;
 }
 
 }  // namespace rubato

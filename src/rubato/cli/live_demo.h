@@ -7,11 +7,12 @@
 namespace rubato {
 
 struct LiveDemoOptions {
-  std::string examples{};  // Folder of the training programs.
+  std::string examples{};  // Folder of the training programs; empty: where they usually are.
   int slots = 4;
 };
 
-/// Zero only if every promise was kept and the impossible one was not given.
+/// Zero only if every promise was kept, the impossible one was not given, a worker was killed on
+/// the way, and nothing is left of it all.
 [[nodiscard]] int run_live_demo(const LiveDemoOptions& options);
 
 }  // namespace rubato

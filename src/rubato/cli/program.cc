@@ -14,6 +14,7 @@
 #include "rubato/cli/cluster_verbs.h"
 #include "rubato/cli/conduct_verb.h"
 #include "rubato/cli/demo_verb.h"
+#include "rubato/cli/doctor_verb.h"
 #include "rubato/cli/emulate_verb.h"
 #include "rubato/cli/exit_code.h"
 #include "rubato/cli/job_verbs.h"
@@ -74,6 +75,7 @@ int run_program(const std::vector<std::string>& arguments) {
   add_train_verb(app, code);
   add_up_verb(app, code);
   add_agent_verb(app, code);
+  add_doctor_verb(app, code);
   add_conduct_verb(app, code);
   add_emulate_verb(app, code);
   app.add_subcommand("version", "Print the version")->callback([] {

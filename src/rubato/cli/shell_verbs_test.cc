@@ -90,9 +90,9 @@ TEST(ManPages, EachVerbHasOne) {
   ASSERT_EQ(run_program({"rubato", "completion", "bash"}), 0);
   const std::string script = testing::internal::GetCapturedStdout();
   for (const char* verb :
-       {"run",    "submit", "quote", "status",     "list",   "why",    "blame",   "logs",
-        "cancel", "scale",  "queue", "node",       "report", "policy", "what-if", "sim",
-        "trace",  "train",  "demo",  "completion", "man",    "version"}) {
+       {"run",    "submit", "quote", "status",     "list",   "why",     "blame",   "logs",
+        "cancel", "scale",  "queue", "node",       "report", "policy",  "what-if", "sim",
+        "trace",  "train",  "demo",  "completion", "man",    "version", "doctor"}) {
     const auto file = folder / ("rubato-" + std::string(verb) + ".1");
     ASSERT_TRUE(std::filesystem::exists(file)) << verb;
     EXPECT_NE(script.find("\"rubato " + std::string(verb) + "\""), std::string::npos) << verb;

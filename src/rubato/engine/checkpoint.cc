@@ -195,6 +195,16 @@ Status Engine::load(std::string_view text) {
   for (const Refusals::Entry& entry : contents->refusals) {
     refusals_.add(entry.job, entry.verdict);
   }
+  for (const NewNode& node : contents->joined) {
+    if (const Status joined = take_in(node); !joined) {
+      return bad_checkpoint(joined.error().message);
+    }
+    // Which nodes are down stands in the head; all others are up.
+    const Node& last = state_->topology.nodes().back();
+    state_->node_up[last.id.value] = true;
+    state_->capacity[last.pool.value] += last.gpus;
+    placer_->set_node(last.id, true);
+  }
   const std::string_view policy = contents->policy;
   if (Status state = set_state(*std::move(contents), *state_, *placer_); !state) {
     return state;

@@ -3,6 +3,7 @@
 //
 //   rubato-checkpoint/1 bytes=5417 sum=9f3c1a...      (sealed_text.h)
 //   engine gpus=16 nodes=4 now=1000000 ...
+//   joined gpus=8 gpu_type=A100 region=               nodes that came later, in their order
 //   kind model=net batch=64 ...                       speed book, in the order of its entries
 //   job class_now=slo ... id=1 ...                    active jobs, by id
 //   refusal job=2 kind=refuse ... id=2 ...            what `why` still answers about, by id
@@ -33,6 +34,7 @@ inline constexpr std::string_view kCheckpointFormat = "rubato-checkpoint/1";
 /// What the text says about an engine, before it is put into one. `policy` borrows the text.
 struct CheckpointContents {
   CheckpointHead head{};
+  std::vector<NewNode> joined{};
   std::vector<Job> kinds{};
   std::vector<JobState> jobs{};
   std::vector<Refusals::Entry> refusals{};

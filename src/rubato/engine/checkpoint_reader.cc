@@ -30,6 +30,8 @@ class CheckpointLines {
 bool CheckpointLines::take_plain(std::string_view word, LineReader& line) {
   if (word == "engine") {
     head_fields(line, contents_.head);
+  } else if (word == "joined") {
+    node_fields(line, contents_.joined.emplace_back());
   } else if (word == "kind") {
     kind_fields(line, contents_.kinds.emplace_back());
   } else if (word == "job") {

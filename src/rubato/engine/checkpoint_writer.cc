@@ -58,6 +58,9 @@ void add_learner(std::string& text, LearnerLine line, const JobGoodput& learner)
 void add_state(std::string& text, const EngineState& state) {
   const CheckpointHead head = head_of(state);
   add_line(text, "engine", [&](LineWriter& out) { head_fields(out, head); });
+  for (const NewNode& node : state.joined) {
+    add_line(text, "joined", [&](LineWriter& out) { node_fields(out, node); });
+  }
   for (const Job& kind : state.speeds.examples()) {
     add_line(text, "kind", [&](LineWriter& out) { kind_fields(out, kind); });
   }

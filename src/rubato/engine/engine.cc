@@ -49,7 +49,7 @@ Engine::Engine(std::unique_ptr<EngineState> state, PolicyMaker maker, PlacerMake
       maker_(std::move(maker)),
       placer_maker_(std::move(placer_maker)),
       policy_(maker_()),
-      placer_(placer_maker_(state_->topology)) {}
+      placer_(placer_maker_(state_->topology).value()) {}
 
 Result<Engine> Engine::make(const Topology& topology, SpeedBook speeds, std::string_view policy,
                             const EngineOptions& options) {
@@ -62,28 +62,26 @@ Result<Engine> Engine::make(const Topology& topology, SpeedBook speeds, std::str
     return placer.error();
   }
   PolicyMaker maker = [name = std::string(policy)] { return make_policy(name).value(); };
-  if (const auto quotas = (*placer)->quotas(); !quotas.empty()) {
+  const auto quotas = (*placer)->quotas();
+  const std::vector<TenantGpus> tenants = quotas.empty() ? options.guarantees : tenant_gpus(quotas);
+  if (!tenants.empty()) {
     if ((*made)->traits().plans_nodes) {
       return Error{
           .code = ErrorCode::BadConfig,
           .message = fmt::format("policy {} plans node by node and cannot be confined to a "
-                                 "tenant's part of the cluster; use the placer buddy",
-                                 policy)};
+                                 "tenant's part of the cluster; use the placer buddy{}",
+                                 policy, quotas.empty() ? " and guarantee nobody GPUs" : "")};
     }
-    maker = [maker, tenants = tenant_gpus(quotas)] { return split_by_tenant(tenants, maker); };
+    maker = [maker, tenants] { return split_by_tenant(tenants, maker); };
   }
   return with(topology, std::move(speeds), std::move(maker), options);
 }
 
 Engine Engine::with(const Topology& topology, SpeedBook speeds, PolicyMaker maker,
                     const EngineOptions& options) {
-  PlacerMaker placer_maker = [options](const Topology& cluster) {
-    auto placer = placer_for(cluster, options);
-    RUBATO_CHECK(placer.ok());
-    return *std::move(placer);
-  };
   return Engine(std::make_unique<EngineState>(topology, std::move(speeds), options),
-                std::move(maker), std::move(placer_maker));
+                std::move(maker),
+                [options](const Topology& machines) { return placer_for(machines, options); });
 }
 
 Commands Engine::on(Instant now, const Event& event) {

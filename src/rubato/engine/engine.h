@@ -21,9 +21,9 @@ namespace rubato {
 
 /// Makes a policy as it is before the first event. Called again for each copy that a quote asks.
 using PolicyMaker = std::function<std::unique_ptr<Policy>()>;
-
-/// Makes an empty placer for a cluster; called again for each copy of an engine.
-using PlacerMaker = std::function<std::unique_ptr<Placer>(const Topology&)>;
+/// Makes an empty placer for these machines. Called again for each copy of an engine, and when a
+/// machine joins.
+using PlacerMaker = std::function<Result<std::unique_ptr<Placer>>(const Topology&)>;
 
 /// Same construction and same events give the same commands, byte for byte.
 class Engine {
@@ -40,6 +40,9 @@ class Engine {
   /// Applies one event; returns what must now be done. Time never runs backwards. Events that tell
   /// nothing new (late reports, second completions) change nothing and are not shown to the policy.
   [[nodiscard]] Commands on(Instant now, const Event& event);
+  /// Likewise; to the policy the new node is one that just went down. One that cannot join raises
+  /// an alarm and changes nothing.
+  [[nodiscard]] Commands on(Instant now, const NodeJoin& join);
 
   /// What would be answered if this job arrived now; changes nothing. A job without an id, or with
   /// one that is taken, is asked about as the youngest.
@@ -66,6 +69,7 @@ class Engine {
  private:
   Engine(std::unique_ptr<EngineState> state, PolicyMaker maker, PlacerMaker placer_maker);
 
+  [[nodiscard]] Status take_in(const NewNode& node);
   void decide(const Event& event, Commands& commands);
   void tell_unserved(Commands& commands);
   void carry_out(const Decision& decision, Commands& commands);

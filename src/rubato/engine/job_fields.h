@@ -10,6 +10,7 @@
 #include "rubato/core/event.h"
 #include "rubato/core/job.h"
 #include "rubato/engine/journal_text.h"
+#include "rubato/engine/node_join.h"
 
 namespace rubato {
 
@@ -26,6 +27,13 @@ inline constexpr std::array<std::string_view, 5> kVerdictNames = {"admit", "refu
     names.push_back(to_string(static_cast<Reason>(i)));
   }
   return names;
+}
+
+template <typename Line, typename SomeNode>
+void node_fields(Line& line, SomeNode& node) {
+  line.field("gpus", node.gpus);
+  line.field("gpu_type", node.gpu_type);
+  line.field("region", node.region);
 }
 
 /// `Line` is a LineWriter or a LineReader; `SomeJob` a Job, const if it is written. Its speeds are

@@ -48,6 +48,11 @@ void fields(auto& line, Is<NodeChange> auto& change) {
   line.field("up", change.up);
 }
 
+void fields(auto& line, Is<NodeJoin> auto& join) {
+  line.field("node", join.node);
+  node_fields(line, join.what);
+}
+
 // The observation of a report, made if one is being read.
 const StepObservation& step_of(const Measured& report) { return *report.step; }
 StepObservation& step_of(Measured& report) {
@@ -106,6 +111,7 @@ void fields(auto& line, Is<Alarm> auto& alarm) { line.field("fault", alarm.fault
 // Words for the alternatives of the two variants, in their order.
 constexpr std::array<std::string_view, std::variant_size_v<Event>> kEvents = {
     "completion", "node", "measured", "reply", "arrival", "tick"};
+constexpr std::string_view kJoin = "join";
 constexpr std::array<std::string_view, std::variant_size_v<Command>> kCommands = {
     "answer", "run", "rebatch", "suspend", "stall", "wake", "alarm"};
 
@@ -146,6 +152,12 @@ std::string header_line(const JournalHeader& header) {
 std::string event_line(Instant at, const Event& event) {
   return entry_line(
       fmt::format("event {} {}", at.time_since_epoch().count(), kEvents.at(event.index())), event);
+}
+
+std::string event_line(Instant at, const NodeJoin& join) {
+  LineWriter line(fmt::format("event {} {}", at.time_since_epoch().count(), kJoin));
+  fields(line, join);
+  return std::move(line).text() + "\n";
 }
 
 std::string command_line(const Command& command) {
@@ -224,6 +236,13 @@ Result<std::optional<JournalEntry>> JournalReader::next() {
     return error(fmt::format("time: '{}' is not a number of microseconds", time));
   }
   JournalEvent event{.at = Instant{Duration{*micros}}};
+  LineReader peeked = line;
+  if (peeked.word() == kJoin) {
+    line = peeked;
+    fields(line, event.join.emplace());
+    const std::string wrong = line.problem();
+    return wrong.empty() ? Result(std::optional<JournalEntry>(std::move(event))) : error(wrong);
+  }
   const std::string problem = read(line, kEvents, event.event);
   return problem.empty() ? Result(std::optional<JournalEntry>(std::move(event))) : error(problem);
 }

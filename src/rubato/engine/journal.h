@@ -24,6 +24,7 @@
 #include "rubato/core/event.h"
 #include "rubato/engine/command.h"
 #include "rubato/engine/journal_speeds.h"
+#include "rubato/engine/node_join.h"
 #include "rubato/predict/resize_cost.h"
 
 namespace rubato {
@@ -47,6 +48,7 @@ struct JournalHeader {
 struct JournalEvent {
   Instant at{};
   Event event{};
+  std::optional<NodeJoin> join{};  // If it is one, `event` says nothing.
 };
 
 using JournalEntry = std::variant<JournalEvent, Command>;
@@ -54,6 +56,7 @@ using JournalEntry = std::variant<JournalEvent, Command>;
 // One line each, with its end.
 [[nodiscard]] std::string header_line(const JournalHeader& header);
 [[nodiscard]] std::string event_line(Instant at, const Event& event);
+[[nodiscard]] std::string event_line(Instant at, const NodeJoin& join);
 [[nodiscard]] std::string command_line(const Command& command);
 
 /// Reads a journal line by line. Errors name the line. A last line without an end was being written

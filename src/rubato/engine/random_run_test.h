@@ -77,6 +77,17 @@ class RandomRun {
     }
   }
 
+  void join(const NodeJoin& joining) {
+    last_ = engine_.on(now_, joining);
+    journal_ += event_line(now_, joining);
+    for (const Command& command : last_) {
+      journal_ += command_line(command);
+      if (const auto* wake = std::get_if<Wake>(&command)) {
+        wake_ = wake->at;
+      }
+    }
+  }
+
   [[nodiscard]] Instant now() const { return now_; }
   [[nodiscard]] const Commands& last() const { return last_; }
   /// Events and commands so far, as text.

@@ -31,7 +31,9 @@ std::string bare(std::string line) {
 }
 
 void feed(const JournalEvent& entry, Engine& engine, Expected& expected) {
-  for (const Command& command : engine.on(entry.at, entry.event)) {
+  const Commands commands =
+      entry.join ? engine.on(entry.at, *entry.join) : engine.on(entry.at, entry.event);
+  for (const Command& command : commands) {
     expected.push_back(bare(command_line(command)));
   }
 }

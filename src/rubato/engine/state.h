@@ -11,8 +11,10 @@
 #include "rubato/core/topology.h"
 #include "rubato/engine/artifact_memory.h"
 #include "rubato/engine/command.h"
+#include "rubato/engine/node_join.h"
 #include "rubato/place/placer.h"
 #include "rubato/policy/policy.h"
+#include "rubato/policy/tenant_split.h"
 #include "rubato/predict/resize_cost.h"
 #include "rubato/predict/speed_book.h"
 
@@ -27,6 +29,9 @@ struct EngineOptions {
   bool share_profiles = false;  // Jobs of one model learn step times from each other.
   std::vector<TenantShare> tenants{};
   std::string placer{};  // As make_placer() reads it; empty: the default.
+  /// What tenants can count on for jobs with deadlines, under a placer without quotas of its own;
+  /// empty: all jobs are one tenant's. See tenant_split.h.
+  std::vector<TenantGpus> guarantees{};
 };
 
 /// Owned by Engine; the step functions of this folder change it.
@@ -65,6 +70,7 @@ struct EngineState {
   std::vector<bool> node_up;
   Instant wake = kNever;
   long rounds = 0;
+  std::vector<NewNode> joined;  // Nodes that came after the engine was made.
   std::vector<JobId> unserved;  // Got fewer workers than decided; the policy is to be told.
 };
 

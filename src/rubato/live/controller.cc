@@ -131,7 +131,7 @@ Effects Controller::on(Instant now, const wire::JournalInput& input) {
 }
 
 Instant Controller::wake() const {
-  Instant next = wake_;
+  Instant next = std::min(wake_, next_limit());
   for (const NodeRecord& node : nodes_) {
     for (const ClosedTime& window : node.maintenance) {
       for (const Instant edge : {window.from, window.to}) {
@@ -150,6 +150,8 @@ void Controller::take(const wire::Submitted& submitted) {
   job.user = submitted.user();
   job.submitted = now_;
   job.used_until = now_;
+  job.runtime_max = runtime_max_of(job.spec);
+  note_limit(job);
   job.deadline = submitted.deadline_us() == 0 ? kNever : Instant{Duration{submitted.deadline_us()}};
   job.job_class = job_class_of(job.spec, job.deadline);
   job.speeds.assign(submitted.known().begin(), submitted.known().end());
@@ -254,6 +256,7 @@ void Controller::take(const wire::SlotsHeld& held) {
   if (found == jobs_.end()) {
     return;
   }
+  count_use(found->second);
   slots_.hold(found->first, slot_set(held.slots()));
 }
 
@@ -270,6 +273,7 @@ void Controller::take(const wire::JobEnded& ended) {
     on_loss(job, ended);
     return;
   }
+  count_use(job);
   slots_.forget(job.id);
   if (!is_over(job.state)) {
     on_final_end(job, ended);
@@ -299,8 +303,8 @@ void Controller::on_loss(LiveJob& job, const wire::JobEnded& ended) {
   if (is_over(job.state) || ended.order() < job.order) {
     return;  // A later order is under way and starts it again.
   }
-  slots_.release(job.id);
   set_training(job, 0);
+  slots_.release(job.id);
   job.done = ended.done();
   const bool is_ours = ended.outcome() != "lost" && slots_.wanted(job.id) == 0;
   if (is_ours) {
@@ -399,6 +403,7 @@ void Controller::take(const wire::PolicySet& policy) {
 }
 
 void Controller::take(const wire::Woken& /*woken*/) {
+  end_overdue();
   if (wake_ <= now_) {
     wake_ = kNever;
     cause_ = wake_cause_;

@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -138,10 +139,18 @@ class Controller {
   void check_promise(LiveJob& job);
   void set_share(LiveJob& job, int share);
   void set_training(LiveJob& job, int workers);
+  /// Counts what the job has used; due before its slots change.
+  void count_use(LiveJob& job);
   void settle_refusals();
   [[nodiscard]] Instant expected_finish(const LiveJob& job) const;
   void finish(LiveJob& job, LiveState state, std::string_view event, const std::string& message);
   void refresh_nodes();
+
+  // What ends after a time that its owner set.
+  void note_limit(const LiveJob& job);
+  [[nodiscard]] Instant runtime_end(const LiveJob& job) const;
+  [[nodiscard]] Instant next_limit() const;
+  void end_overdue();
 
   // Orders and news.
   void settle();
@@ -162,6 +171,7 @@ class Controller {
   Instant wake_ = kNever;
   Cause wake_cause_;
   std::map<JobId, LiveJob> jobs_;
+  std::set<JobId> limited_;       // Active ones with a max_runtime.
   std::map<JobId, JobId> names_;  // From the engine's to ours.
   std::uint64_t next_engine_id_ = 1;
   std::uint64_t next_event_ = 1;

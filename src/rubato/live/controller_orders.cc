@@ -29,6 +29,7 @@ void Controller::settle() {
     if (found == jobs_.end() || is_over(found->second.state)) {
       continue;
     }
+    count_use(found->second);
     if (const auto slots = slots_.order(id)) {
       send_run(found->second, *slots);
     }
@@ -101,6 +102,7 @@ void Controller::reconcile(const wire::AgentHello& hello) {
       message.mutable_stop()->set_reason("it is over");
       effects_.orders.push_back({.agent = hello.agent(), .message = std::move(message)});
     } else {
+      count_use(found->second);
       slots_.hold(found->first, slot_set(job.slots()));
     }
   }
@@ -152,10 +154,16 @@ wire::EventRecord& Controller::tell(std::string_view type, const LiveJob& job,
   return event;
 }
 
-void Controller::set_training(LiveJob& job, int workers) {
-  const double seconds = to_seconds(now_ - job.used_until);
-  job.gpu_seconds += seconds * static_cast<double>(slots_.owned(job.id).size());
+void Controller::count_use(LiveJob& job) {
+  const auto slots = slots_.owned(job.id).size();
+  const Duration since = now_ - job.used_until;
+  job.gpu_seconds += to_seconds(since) * static_cast<double>(slots);
+  job.ran += slots > 0 ? since : Duration{};
   job.used_until = now_;
+}
+
+void Controller::set_training(LiveJob& job, int workers) {
+  count_use(job);
   training_ += workers - job.workers;
   job.workers = workers;
 }
@@ -166,6 +174,7 @@ void Controller::finish(LiveJob& job, LiveState state, std::string_view event,
   job.state = state;
   job.message = message;
   job.end.at = now_;
+  limited_.erase(job.id);
   job.share = 0;
   count_promise(job);
   if (job.has_promise() && state == LiveState::Succeeded) {

@@ -41,6 +41,7 @@ wire::SavedJob saved(const LiveJob& job) {
   to.set_started_us(micros(job.started));
   to.set_used_until_us(micros(job.used_until));
   to.set_gpu_seconds(job.gpu_seconds);
+  to.set_ran_us(job.ran.count());
   to.set_losses(job.losses);
   to.set_done_at_loss(job.done_at_loss);
   to.set_restarts(job.restarts);
@@ -61,6 +62,7 @@ LiveJob restored(const wire::SavedJob& from) {
   job.engine_id = JobId{from.engine_id()};
   job.base = from.base();
   job.spec = from.spec();
+  job.runtime_max = runtime_max_of(job.spec);
   job.user = from.user();
   job.submitted = moment_of(from.submitted_us());
   job.deadline = moment_of(from.deadline_us());
@@ -87,6 +89,7 @@ LiveJob restored(const wire::SavedJob& from) {
   job.started = moment_of(from.started_us());
   job.used_until = moment_of(from.used_until_us());
   job.gpu_seconds = from.gpu_seconds();
+  job.ran = Duration{from.ran_us()};
   job.losses = from.losses();
   job.done_at_loss = from.done_at_loss();
   job.restarts = from.restarts();
@@ -195,6 +198,7 @@ Result<Controller> Controller::load(const ControllerOptions& options, std::strin
   for (const wire::SavedJob& job : from.jobs()) {
     const JobId id{job.id()};
     controller.count_promise(controller.jobs_[id] = restored(job));
+    controller.note_limit(controller.jobs_[id]);
     if (!job.agent().empty()) {
       controller.agents_[id] = job.agent();
     }

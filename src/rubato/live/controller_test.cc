@@ -272,6 +272,33 @@ TEST(Controller, KeepsItsJobsWhenThePolicyChanges) {
   EXPECT_EQ(job_in(world, other).state, LiveState::Succeeded);
 }
 
+TEST(Controller, EndsAJobThatReachesItsMaxRuntime) {
+  ControllerWorld world(1, 4, 1);
+  const JobId limited = world.submit(100'000, 0, true, "20s");
+  const JobId other = world.submit(2'000, 0);
+  world.run(19);
+  EXPECT_FALSE(is_over(job_in(world, limited).state));
+  world.run(3);
+  EXPECT_EQ(job_in(world, limited).state, LiveState::Failed);
+  EXPECT_EQ(job_in(world, limited).end.exit_code, 124);
+  EXPECT_EQ(job_in(world, limited).end.cause, "max_runtime of 20s reached");
+  EXPECT_EQ(job_in(world, other).workers, 4) << "it gets what became free";
+}
+
+TEST(Controller, DoesNotCountTheTimeThatAJobHadToWait) {
+  ControllerWorld world(1, 4, 1);
+  const JobId limited = world.submit(100'000, 0, true, "20s");
+  world.run(10);
+  const JobId urgent = world.submit(true_speed(4) * 30, 36);
+  ASSERT_TRUE(job_in(world, urgent).has_promise());
+  world.run(5);
+  ASSERT_EQ(job_in(world, limited).workers, 0) << "it was to wait";
+  world.run(100);
+  EXPECT_EQ(job_in(world, limited).state, LiveState::Failed);
+  EXPECT_GT(to_seconds(job_in(world, limited).end.at - job_in(world, limited).submitted), 45);
+  EXPECT_NEAR(to_seconds(job_in(world, limited).ran), 20, 0.5);
+}
+
 /// A busy hour of a small cluster.
 void play_random(ControllerWorld& world, std::uint64_t seed, bool with_losses) {
   Random random(seed);
@@ -280,7 +307,8 @@ void play_random(ControllerWorld& world, std::uint64_t seed, bool with_losses) {
     const double steps = random.uniform(50, 1500);
     const double slack = random.uniform(0.5, 6);
     const bool has_deadline = random.chance(0.6);
-    jobs.push_back(world.submit(steps, has_deadline ? 4 + steps / 15 * slack : 0));
+    jobs.push_back(world.submit(steps, has_deadline ? 4 + steps / 15 * slack : 0, true,
+                                !has_deadline && i % 3 == 0 ? "30s" : ""));
     world.run(random.exponential(6));
     if (random.chance(0.1)) {
       wire::JournalInput cancel;

@@ -50,18 +50,19 @@ class ControllerWorld {
   [[nodiscard]] const std::vector<std::string>& faults() const { return faults_; }
 
   /// A job with speeds in proportion to the workers' 0.9th power. Seconds of zero: no deadline.
-  JobId submit(double steps, double deadline_seconds, bool is_speed_known = true) {
+  JobId submit(double steps, double deadline_seconds, bool is_speed_known = true,
+               const std::string& max_runtime = "") {
     const JobId id{next_job_++};
     wire::JournalInput input;
     wire::Submitted& submitted = *input.mutable_submitted();
     submitted.set_job(id.value);
     submitted.set_user("ann");
     submitted.mutable_spec()->set_steps(steps);
+    submitted.mutable_spec()->set_max_runtime(max_runtime);
     submitted.mutable_spec()->set_model(is_speed_known ? "known" : fmt::format("m{}", id.value));
     if (is_speed_known) {
-      for (const wire::SpeedPoint& point : true_speeds()) {
-        *submitted.add_known() = point;
-      }
+      const auto points = true_speeds();
+      submitted.mutable_known()->Assign(points.begin(), points.end());
     }
     if (deadline_seconds > 0) {
       submitted.set_deadline_us((now_ + from_seconds(deadline_seconds)).time_since_epoch().count());
@@ -109,8 +110,7 @@ class ControllerWorld {
     wire::JournalInput input;
     input.mutable_hello()->set_agent("a");
     for (const LiveNode& node : options_.nodes) {
-      wire::AgentNode& each = *input.mutable_hello()->add_nodes();
-      each.set_name(node.name);
+      input.mutable_hello()->add_nodes()->set_name(node.name);
     }
     play(input);
   }

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "rubato/live/duration_text.h"
+
 namespace rubato {
 
 std::string_view to_string(LiveState state) {
@@ -49,6 +51,11 @@ JobClass job_class_of(const wire::JobSpec& spec, Instant deadline) {
   }
   return spec.class_() == "best_effort" || deadline == kNever ? JobClass::BestEffort
                                                               : JobClass::Slo;
+}
+
+Duration runtime_max_of(const wire::JobSpec& spec) {
+  const auto span = parse_duration(spec.max_runtime());
+  return span ? *span : Duration{};
 }
 
 }  // namespace rubato

@@ -36,6 +36,9 @@ enum class LiveState {
 /// What the owner's words come to.
 [[nodiscard]] JobClass job_class_of(const wire::JobSpec& spec, Instant deadline);
 
+/// The owner's max_runtime; zero without one.
+[[nodiscard]] Duration runtime_max_of(const wire::JobSpec& spec);
+
 /// A change of a job's workers and who brought it about.
 struct ResizeRecord {
   Instant at{};
@@ -70,6 +73,7 @@ struct LiveJob {
   Instant submitted{};
   Instant deadline = kNever;
   JobClass job_class = JobClass::BestEffort;
+  Duration runtime_max{};  // It is ended when it has held slots so long; zero: never.
 
   LiveState state = LiveState::Pending;
   Reason reason = Reason::None;
@@ -87,6 +91,7 @@ struct LiveJob {
   std::vector<wire::SpeedPoint> speeds{};  // Declared, known of its kind, or measured.
   Instant started = kNever;
   Instant used_until{};  // GPU time is counted up to here.
+  Duration ran{};        // While it held slots, up to there.
   double gpu_seconds = 0;
   int losses = 0;  // Of what ran it, in a row, without a step between them.
   double done_at_loss = 0;

@@ -72,6 +72,7 @@ class TenantSplit final : public Policy {
 
  private:
   [[nodiscard]] Part& rest() { return parts_.back(); }
+  [[nodiscard]] int owed(const TenantGpus& tenant, PoolId pool, const View& view) const;
   [[nodiscard]] bool has_room_for(const JobState& job, const TenantGpus& tenant,
                                   const View& view) const;
   [[nodiscard]] Part& part_for(const JobState& job, const View& view);
@@ -93,16 +94,28 @@ class TenantSplit final : public Policy {
   std::set<NodeId> down_;
 };
 
+// GPUs of a pool that the tenant can count on while all nodes are up.
+int TenantSplit::owed(const TenantGpus& tenant, PoolId pool, const View& view) const {
+  if (!tenant.has_the_rest) {
+    return pool.value < tenant.gpus.size() ? tenant.gpus[pool.value] : 0;
+  }
+  int left = view.topology.pool(pool).gpus;
+  for (const TenantGpus& each : tenants_) {
+    left -= each.has_the_rest ? 0 : owed(each, pool, view);
+  }
+  return std::max(left, 0);
+}
+
 // True if some pool has as many GPUs for the tenant as the policy will give the job at least.
 bool TenantSplit::has_room_for(const JobState& job, const TenantGpus& tenant,
                                const View& view) const {
   if (!traits().resizes) {
     const auto gang = gang_of(job, view);
-    return !gang || gang->workers <= tenant.gpus.at(gang->pool.value);
+    return !gang || gang->workers <= owed(tenant, gang->pool, view);
   }
   return std::ranges::any_of(view.topology.pools(), [&](const Pool& pool) {
     const ScalingCurve& curve = view.curve(job, pool.id);
-    return !curve.empty() && curve.smallest().workers <= tenant.gpus.at(pool.id.value);
+    return !curve.empty() && curve.smallest().workers <= owed(tenant, pool.id, view);
   });
 }
 
@@ -145,7 +158,7 @@ std::vector<int> TenantSplit::due_in(PoolId pool, const View& view, const Merged
   std::vector<int> due;
   int left = view.capacity[pool.value];
   for (const TenantGpus& tenant : tenants_) {
-    due.push_back(tenant.gpus.at(pool.value));
+    due.push_back(owed(tenant, pool, view));
     left -= due.back();
   }
   if (left >= 0) {

@@ -21,7 +21,10 @@ namespace rubato {
 /// GPUs that a tenant can count on.
 struct TenantGpus {
   std::string tenant{};     // Empty: everybody.
-  std::vector<int> gpus{};  // By pool.
+  std::vector<int> gpus{};  // By pool; none of pools that came later.
+  /// It has what the others leave of the cluster, however large that grows, and no `gpus` of its
+  /// own.
+  bool has_the_rest = false;
 };
 
 /// Each call costs a walk over all jobs. A change of a copy's GPUs is told to it as a

@@ -5,7 +5,7 @@ import { useLoad, useTick } from '../load'
 import { Badge, Card, Dialog, Empty, Failure, Field, jobName, Link, Meter, Shown } from '../parts'
 import { Slots } from '../slots'
 import { may, useStore } from '../store'
-import { clockText, ms, zoneName } from '../time'
+import { clockText, ms, relativeText, zoneName } from '../time'
 import type { NodeStatus, WhatIfReply } from '../types'
 
 function health(node: NodeStatus): [string, string] {
@@ -98,7 +98,7 @@ export function Nodes() {
               const [tone, word] = health(node)
               return (
                 <Card key={node.name} title={node.name} actions={<Badge tone={tone}>{word}</Badge>}>
-                  <p class="muted small">{node.slots_used} of {node.slots} slots in use{node.gpu_type && ` · ${node.gpu_type}`} · agent {node.agent}{node.emulated && node.gpu_type !== 'emulated' && ' · emulated'}</p>
+                  <p class="muted small">{node.slots_used} of {node.slots} slots in use{node.gpu_type && ` · ${node.gpu_type}`} · agent {node.agent}{node.emulated && node.gpu_type !== 'emulated' && ' · emulated'}{node.heard && ` · heard ${relativeText(ms(node.heard))}`}</p>
                   <Meter value={node.slots_used} max={node.slots} label={`Slots of ${node.name} in use`} />
                   <Slots node={node} name={name} big />
                   {devices(node).length > 0 && <p class="muted small">{devices(node).join(', ')}</p>}

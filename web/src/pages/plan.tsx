@@ -193,7 +193,7 @@ export function Plan() {
             const isEmpty = plan.past.length === 0 && plan.future.length === 0
             return (
               <Card title={by === 'node' ? 'Nodes' : 'Jobs'} note={isChanged && reply ? 'the future as changed' : undefined} actions={(
-                <ul class="legend inline"><li><i class="swatch solid" aria-hidden="true" />was</li><li><i class="swatch faded" aria-hidden="true" />planned</li><li><i class="swatch flag" aria-hidden="true" />promised finish</li></ul>
+                <ul class="legend inline"><li><i class="swatch solid" aria-hidden="true" />was</li><li><i class="swatch faded" aria-hidden="true" />planned</li>{by === 'job' && <li><i class="swatch flag" aria-hidden="true" />promised finish</li>}</ul>
               )}>
                 {isEmpty && by === 'job' ? <Empty title="Nothing ran and nothing is planned">Submit a job to see its future here.</Empty> : (
                   <Gantt
