@@ -185,9 +185,11 @@ class Soak:
         time.sleep(down)
         last = self.marks()
         for job_id, job in before.items():
-            pairs = [(n, last[key]) for key, n in first.items() if key[0] == job_id and key in last]
+            mine = [key for key in first if key[0] == job_id]
+            pairs = [(first[key], last[key]) for key in mine if key in last]
             is_long = down * job["steps_per_second"] >= 4  # Enough for a step or two in any case.
-            if job["state"] != "RUNNING" or not pairs or not is_long:
+            # Where some are gone the job has ended, and who is left only waits to be told so.
+            if job["state"] != "RUNNING" or not pairs or len(pairs) < len(mine) or not is_long:
                 continue
             self.gaps += 1
             if all(count == earlier for earlier, count in pairs):
