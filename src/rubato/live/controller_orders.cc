@@ -11,11 +11,16 @@ namespace rubato {
 SlotSet Controller::slot_set(
     const google::protobuf::RepeatedPtrField<wire::SlotName>& names) const {
   SlotSet slots;
+  if (names.empty()) {
+    return slots;
+  }
+  std::map<std::string_view, std::size_t> nodes;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    nodes.emplace(nodes_[i].node.name, i);
+  }
   for (const wire::SlotName& name : names) {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].node.name == name.node()) {
-        slots.insert({.node = NodeId{i}, .index = name.index()});
-      }
+    if (const auto found = nodes.find(name.node()); found != nodes.end()) {
+      slots.insert({.node = NodeId{found->second}, .index = name.index()});
     }
   }
   return slots;
@@ -50,6 +55,7 @@ void Controller::send_run(LiveJob& job, const SlotSet& slots) {
   }
   if (!slots.empty()) {
     agents_[job.id] = nodes_.at(slots.begin()->node.value).node.agent;
+    job.agents.insert(agents_[job.id]);
   }
   if (job.state != LiveState::Profiling && job.state != LiveState::Recovering) {
     const bool is_new = job.workers == 0;
@@ -100,11 +106,18 @@ void Controller::reconcile(const wire::AgentHello& hello) {
       message.mutable_stop()->set_reason("it is over");
       effects_.orders.push_back({.agent = hello.agent(), .message = std::move(message)});
     } else {
+      slots_.claim(found->first, slot_set(job.slots()));
       slots_.hold(found->first, slot_set(job.slots()));
+      if (agent_of(found->second) != hello.agent()) {
+        suspend_there(found->second, hello.agent());
+      }
     }
   }
   for (auto& [id, job] : jobs_) {
     if (job.order == 0 || agent_of(job) != hello.agent()) {
+      if (!there.contains(id)) {
+        let_go(job, hello.agent());
+      }
       continue;
     }
     const auto known = there.find(id);
@@ -117,20 +130,31 @@ void Controller::reconcile(const wire::AgentHello& hello) {
     if (known == there.end() || known->second->order() < job.order) {
       if (known == there.end()) {
         set_training(job, 0);
+        slots_.hold(id, {});
       }
-      repeat_order(job);
+      // What is suspended and not there is as it should be.
+      if (known != there.end() || !slots_.ordered(id).empty()) {
+        repeat_order(job);
+      }
     }
   }
 }
 
 // The last order once more, with its own number.
 void Controller::repeat_order(LiveJob& job) {
-  const SlotSet slots = slots_.ordered(job.id);
-  if (slots.empty() && job.workers == 0) {
-    return;
-  }
   --job.order;
-  send_run(job, slots);
+  send_run(job, slots_.ordered(job.id));
+}
+
+// Ends a copy that went on where nobody was heard of while the job was given to another agent. Its
+// number is that of the last order, which the copy has not seen.
+void Controller::suspend_there(const LiveJob& job, const std::string& agent) {
+  wire::ToAgent message;
+  wire::JobOrder& order = *message.mutable_run();
+  order.set_job(std::to_string(job.id.value));
+  order.set_order(job.order);
+  *order.mutable_spec() = job.spec;
+  effects_.orders.push_back({.agent = agent, .message = std::move(message)});
 }
 
 wire::EventRecord& Controller::tell(std::string_view type, std::string message) {
@@ -151,9 +175,11 @@ wire::EventRecord& Controller::tell(std::string_view type, const LiveJob& job,
   return event;
 }
 
-void Controller::set_training(LiveJob& job, int workers) {
-  const double seconds = to_seconds(now_ - job.used_until);
-  job.gpu_seconds += seconds * static_cast<double>(slots_.owned(job.id).size());
+// No job trains with more workers than it has slots.
+void Controller::set_training(LiveJob& job, int said) {
+  const auto slots = static_cast<int>(slots_.owned(job.id).size());
+  const int workers = std::min(said, slots);
+  job.gpu_seconds += to_seconds(now_ - job.used_until) * slots;
   job.used_until = now_;
   training_ += workers - job.workers;
   job.workers = workers;

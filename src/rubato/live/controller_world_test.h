@@ -50,13 +50,15 @@ class ControllerWorld {
   [[nodiscard]] const std::vector<std::string>& faults() const { return faults_; }
 
   /// A job with speeds in proportion to the workers' 0.9th power. Seconds of zero: no deadline.
-  JobId submit(double steps, double deadline_seconds, bool is_speed_known = true) {
+  JobId submit(double steps, double deadline_seconds, bool is_speed_known = true,
+               const std::string& tenant = "") {
     const JobId id{next_job_++};
     wire::JournalInput input;
     wire::Submitted& submitted = *input.mutable_submitted();
     submitted.set_job(id.value);
     submitted.set_user("ann");
     submitted.mutable_spec()->set_steps(steps);
+    submitted.mutable_spec()->set_tenant(tenant);
     submitted.mutable_spec()->set_model(is_speed_known ? "known" : fmt::format("m{}", id.value));
     if (is_speed_known) {
       for (const wire::SpeedPoint& point : true_speeds()) {
@@ -109,8 +111,7 @@ class ControllerWorld {
     wire::JournalInput input;
     input.mutable_hello()->set_agent("a");
     for (const LiveNode& node : options_.nodes) {
-      wire::AgentNode& each = *input.mutable_hello()->add_nodes();
-      each.set_name(node.name);
+      input.mutable_hello()->add_nodes()->set_name(node.name);
     }
     play(input);
   }
@@ -120,8 +121,8 @@ class ControllerWorld {
       if (mail_[i].first <= now_) {
         const wire::ToAgent message = mail_[i].second;
         mail_.erase(mail_.begin() + static_cast<std::ptrdiff_t>(i));
-        obey(message);
         i = static_cast<std::size_t>(-1);
+        obey(message);
       }
     }
   }
@@ -170,9 +171,7 @@ class ControllerWorld {
     play(held);
   }
 
-  static JobId job_of(const wire::ToAgent& message) {
-    return JobId{std::stoull(message.run().job())};
-  }
+  static JobId job_of(const wire::ToAgent& order) { return JobId{std::stoull(order.run().job())}; }
 
   void check_slots() {
     std::set<std::pair<std::string, int>> used;
