@@ -51,6 +51,19 @@ std::string hash_of(const wire::JobSpec& spec) {
   return fmt::format("{:016x}", hash);
 }
 
+// Why the window of a request cannot be one.
+std::optional<Refusal> maintenance_problem(const wire::NodeRequest& request) {
+  if (!request.has_maintenance()) {
+    return std::nullopt;
+  }
+  const auto from = from_timestamp(request.maintenance().from());
+  const auto to = from_timestamp(request.maintenance().to());
+  if (from && to && *from < *to) {
+    return std::nullopt;
+  }
+  return Refusal{.message = "a maintenance window begins before it ends", .field = "maintenance"};
+}
+
 }  // namespace
 
 const LiveJob* Service::visible(const Caller& caller, const std::string& id) const {
@@ -294,7 +307,11 @@ Answered<Platform::LogPart> Service::logs(const Caller& caller, const std::strin
     return *refusal;
   }
   const bool is_ended = std::get<wire::JobStatus>(found).has_finished();
-  const auto path = std::filesystem::path(options_.state_directory) / "jobs" / id / "logs" / "log";
+  auto path = std::filesystem::path(options_.state_directory) / "jobs" / id / "logs" / "log";
+  std::error_code unseen;
+  if (!options_.shared_directory.empty() && !std::filesystem::exists(path, unseen)) {
+    path = std::filesystem::path(options_.shared_directory) / id / "logs" / "log";
+  }
   const auto part = read_log(path, {.from = from, .is_ended = is_ended});
   if (!part) {
     return Refusal{.kind = RefusalKind::Unavailable, .message = part.error().message};
@@ -312,13 +329,16 @@ Answered<wire::NodeStatus> Service::change_node(const Caller& caller, const std:
   if (caller.role != Role::Admin) {
     return only_admins();
   }
+  if (const auto problem = maintenance_problem(request)) {
+    return *problem;
+  }
   return ask<wire::NodeStatus>([this, caller, name, request]() -> Answered<wire::NodeStatus> {
     wire::JournalInput input;
     input.mutable_node_request()->set_node(name);
     input.mutable_node_request()->set_user(caller.user);
     *input.mutable_node_request()->mutable_request() = request;
-    const auto is_named = [&](const LiveNode& node) { return node.name == name; };
-    if (std::ranges::none_of(controller_.options().nodes, is_named)) {
+    const auto is_named = [&](const NodeRecord& node) { return node.node.name == name; };
+    if (std::ranges::none_of(controller_.node_records(), is_named)) {
       return Refusal{.kind = RefusalKind::NotFound,
                      .message = fmt::format("there is no node {}", name)};
     }
@@ -349,6 +369,9 @@ Answered<wire::TenantStatus> Service::set_tenant(const Caller& caller,
     return only_admins();
   }
   return ask<wire::TenantStatus>([this, caller, tenant]() -> Answered<wire::TenantStatus> {
+    if (const std::string problem = controller_.why_not(tenant); !problem.empty()) {
+      return Refusal{.kind = RefusalKind::Infeasible, .message = problem, .field = "guarantee"};
+    }
     wire::JournalInput input;
     *input.mutable_tenant()->mutable_tenant() = tenant;
     input.mutable_tenant()->set_user(caller.user);
@@ -378,12 +401,9 @@ std::optional<Refusal> Service::over_budget(const std::string& tenant) const {
 
 LivePosition Service::position() const {
   LivePosition position{.now = now_, .policy = controller_.policy()};
-  const wire::NodeList nodes = controller_.nodes();
-  for (const LiveNode& node : controller_.options().nodes) {
-    for (const wire::NodeStatus& status : nodes.nodes()) {
-      if (status.name() == node.name && status.up()) {
-        position.nodes.push_back(node);
-      }
+  for (const NodeRecord& node : controller_.node_records()) {
+    if (node.is_up) {
+      position.nodes.push_back(node.node);
     }
   }
   position.jobs = controller_.active_jobs();
@@ -407,11 +427,8 @@ Answered<wire::WhatIfReply> Service::what_if(const Caller& caller,
 }
 
 Answered<wire::PolicyStatus> Service::policy(const Caller& /*caller*/) {
-  return ask<wire::PolicyStatus>([this]() -> Answered<wire::PolicyStatus> {
-    wire::PolicyStatus status;
-    status.set_live(controller_.policy());
-    return status;
-  });
+  return ask<wire::PolicyStatus>(
+      [this]() -> Answered<wire::PolicyStatus> { return controller_.policy_status(); });
 }
 
 Answered<wire::PolicyStatus> Service::set_policy(const Caller& caller, const std::string& policy,
@@ -419,7 +436,8 @@ Answered<wire::PolicyStatus> Service::set_policy(const Caller& caller, const std
   if (caller.role != Role::Admin) {
     return only_admins();
   }
-  if (const auto made = make_policy(policy); !made) {
+  const bool ends_shadow = is_shadow && policy == "none";
+  if (const auto made = make_policy(policy); !made && !ends_shadow) {
     return Refusal{.message = made.error().message, .field = "policy"};
   }
   return ask<wire::PolicyStatus>(
@@ -429,9 +447,7 @@ Answered<wire::PolicyStatus> Service::set_policy(const Caller& caller, const std
         input.mutable_policy()->set_is_shadow(is_shadow);
         input.mutable_policy()->set_user(caller.user);
         apply(input);
-        wire::PolicyStatus status;
-        status.set_live(controller_.policy());
-        return status;
+        return controller_.policy_status();
       });
 }
 
