@@ -96,7 +96,7 @@ TEST(Tenants, PromisesAreKeptWhoeverElseAsks) {
       const double steps = random.uniform(50, 1200);
       const std::string tenant(1, static_cast<char>('a' + random.integer(0, 2)));
       world.submit(steps, random.chance(0.6) ? 5 + steps / 10 * random.uniform(0.5, 4) : 0, true,
-                   tenant);
+                   "", tenant);
       world.run(random.exponential(5));
     }
     world.run(2500);
