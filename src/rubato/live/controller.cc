@@ -306,6 +306,9 @@ void Controller::on_loss(LiveJob& job, const wire::JobEnded& ended) {
   if (is_over(job.state) || ended.order() < job.order) {
     return;  // A later order is under way and starts it again.
   }
+  if (job.state == LiveState::Recovering && slots_.ordered(job.id).empty()) {
+    return;  // Agents tell of an end until the next order: it is no further loss.
+  }
   set_training(job, 0);
   slots_.release(job.id);
   job.done = ended.done();

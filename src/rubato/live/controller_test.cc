@@ -242,6 +242,22 @@ TEST(Controller, GivesUpAJobThatIsLostAgainAndAgain) {
   EXPECT_EQ(job_in(still, stuck).state, LiveState::Failed);
 }
 
+TEST(Controller, CountsALossOnceHoweverOftenItIsToldOf) {
+  ControllerWorld world(1, 4, 1);
+  const JobId id = world.submit(100'000, 0);
+  world.run(6);
+  world.lose(id);
+  const wire::JournalInput told = world.history().back().input;
+  for (int i = 0; i < 5; ++i) {
+    world.play(told);
+  }
+
+  EXPECT_EQ(job_in(world, id).state, LiveState::Recovering);
+  EXPECT_EQ(job_in(world, id).restarts, 1);
+  world.run(6);
+  EXPECT_EQ(job_in(world, id).state, LiveState::Running);
+}
+
 TEST(Controller, MovesJobsOffANodeThatIsDrained) {
   ControllerWorld world(2, 2, 1);
   const JobId id = world.submit(100'000, 0);
