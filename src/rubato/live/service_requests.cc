@@ -383,16 +383,13 @@ Answered<wire::TenantStatus> Service::set_tenant(const Caller& caller,
 // GPU hours that a tenant has used beyond its budget; nothing if it has none or keeps to it.
 std::optional<Refusal> Service::over_budget(const std::string& tenant) const {
   const wire::TenantStatus* set = controller_.tenant(tenant);
-  if (set == nullptr || set->budget_gpu_hours() <= 0) {
-    return std::nullopt;
-  }
-  const wire::TenantList list = controller_.tenants(now_);
+  const double budget = set == nullptr ? 0 : set->budget_gpu_hours();
+  const wire::TenantList list = budget > 0 ? controller_.tenants(now_) : wire::TenantList{};
   for (const wire::TenantStatus& each : list.tenants()) {
-    if (each.name() == tenant && each.budget_gpu_hours() > 0 &&
-        each.used_gpu_hours() >= each.budget_gpu_hours()) {
+    if (each.name() == tenant && each.used_gpu_hours() >= budget) {
       return Refusal{.kind = RefusalKind::Infeasible,
                      .message = fmt::format("tenant {} has used {:.1f} of its {:.1f} GPU hours",
-                                            tenant, each.used_gpu_hours(), each.budget_gpu_hours()),
+                                            tenant, each.used_gpu_hours(), budget),
                      .field = "tenant"};
     }
   }
