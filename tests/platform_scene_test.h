@@ -31,9 +31,10 @@ class PlatformScene : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_NE(std::getenv("RUBATO_BINARY"), nullptr);
+    // Short: the path of a socket may not be long.
+    const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
     folder_ = std::filesystem::temp_directory_path() /
-              ("rubato-platform-" + std::to_string(::getpid()) + "-" +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
+              ("rubato-" + std::to_string(::getpid()) + "-" + name.substr(0, 20));
     std::filesystem::create_directories(folder_);
     up();
   }
@@ -109,6 +110,9 @@ class PlatformScene : public testing::Test {
     }
     return false;
   }
+
+  [[nodiscard]] std::filesystem::path folder() const { return folder_; }
+  [[nodiscard]] const std::string& server() const { return server_; }
 
   /// In the place of this process; does not return.
   [[noreturn]] static void exec(std::vector<std::string> words) {

@@ -1,11 +1,12 @@
 // The whole platform with real processes: `rubato up`, the verbs users type, and kill -9.
+#include <chrono>
 #include <csignal>
+#include <map>
 #include <string>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "platform_scene_test.h"
 
@@ -51,6 +52,38 @@ TEST_F(PlatformScene, ShrinksOneJobForAnotherAndTellsWhoWasToBlame) {
   EXPECT_THAT(rubato("blame 1").out, testing::HasSubstr("arrival of job 2"));
   EXPECT_EQ(rubato("cancel 1").code, 0);
   EXPECT_TRUE(comes_to("1", "state", "CANCELLED"));
+}
+
+TEST_F(PlatformScene, EndsAJobAtItsMaxRuntime) {
+  const VerbOutcome run =
+      rubato("run --steps 100000 --max-runtime 2s --name endless" + std::string(kEmulated));
+  EXPECT_EQ(run.code, 124) << run.out;
+  EXPECT_EQ(field("1", "state"), "FAILED");
+  EXPECT_THAT(field("1", "exit_cause"), testing::HasSubstr("max_runtime"));
+  ASSERT_EQ(rubato("run --detach --steps 100000 --name next" + std::string(kEmulated)).code, 0);
+  EXPECT_TRUE(comes_to("2", "workers", "4")) << "all its slots were given back";
+  EXPECT_EQ(rubato("cancel 2").code, 0);
+}
+
+// By name: how the doctor found each thing. No interpreter is asked, which would take seconds.
+std::map<std::string, std::string> levels_of(const VerbOutcome& doctor) {
+  std::map<std::string, std::string> levels;
+  for (const nlohmann::json& check : doctor.json().value("checks", nlohmann::json::array())) {
+    levels[check.at("check")] = check.at("level");
+  }
+  return levels;
+}
+
+TEST_F(PlatformScene, IsFoundWellByTheDoctor) {
+  auto levels = levels_of(rubato("doctor --json --python true"));
+  for (const char* check : {"platform", "token", "agents", "journal", "skew", "shm", "disk"}) {
+    EXPECT_EQ(levels[check], "ok") << check;
+  }
+  EXPECT_EQ(levels["python"], "fail");
+  end(SIGKILL);
+  levels = levels_of(rubato("doctor --json --python true"));
+  EXPECT_EQ(levels["platform"], "fail") << "the one that RUBATO_SERVER names is gone";
+  up();
 }
 
 TEST_F(PlatformScene, LosesNothingWhenItIsKilled) {

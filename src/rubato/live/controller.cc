@@ -204,7 +204,7 @@ void Controller::take(const wire::JobReport& said) {
   job.done = report.done();
   job.loss = report.loss();
   job.speed = report.speed() > 0 ? report.speed() : job.speed;
-  job.restarts = static_cast<int>(report.restarts());
+  job.restarts = job.restarts_before + static_cast<int>(report.restarts());
   if (job.started == kNever && report.done() > 0) {
     job.started = now_;
     tell("job.started", job, fmt::format("{} trains", title(job)));
@@ -312,6 +312,7 @@ void Controller::on_loss(LiveJob& job, const wire::JobEnded& ended) {
   set_training(job, 0);
   slots_.release(job.id);
   job.done = ended.done();
+  job.restarts_before = job.restarts;
   const bool is_ours = ended.outcome() != "lost" && slots_.wanted(job.id) == 0;
   if (is_ours) {
     job.state = LiveState::Suspended;
@@ -332,7 +333,7 @@ void Controller::on_loss(LiveJob& job, const wire::JobEnded& ended) {
     return;
   }
   job.state = LiveState::Recovering;
-  ++job.restarts;
+  job.restarts_before = ++job.restarts;
   cause_ = {.text = fmt::format("{} lost its workers", title(job))};
   tell("job.recovering", job, fmt::format("{}: {}", title(job), ended.detail()));
   if (job.share > 0) {

@@ -47,6 +47,7 @@ wire::SavedJob saved(const LiveJob& job) {
   to.set_losses(job.losses);
   to.set_done_at_loss(job.done_at_loss);
   to.set_restarts(job.restarts);
+  to.set_restarts_before(job.restarts_before);
   for (const ResizeRecord& resize : job.resizes) {
     wire::SavedResize& each = *to.add_resizes();
     each.set_at_us(micros(resize.at));
@@ -96,6 +97,7 @@ LiveJob restored(const wire::SavedJob& from) {
   job.losses = from.losses();
   job.done_at_loss = from.done_at_loss();
   job.restarts = from.restarts();
+  job.restarts_before = from.restarts_before();
   for (const wire::SavedResize& each : from.resizes()) {
     job.resizes.push_back({.at = moment_of(each.at_us()),
                            .before = each.before(),

@@ -221,6 +221,7 @@ TEST(Controller, StartsAgainWhatWasLost) {
   EXPECT_EQ(job_in(world, id).restarts, 1);
   world.run(60);
   EXPECT_EQ(job_in(world, id).state, LiveState::Succeeded);
+  EXPECT_EQ(job_in(world, id).restarts, 1) << "what runs it since has counted from zero";
   EXPECT_LE(job_in(world, id).end.at, job_in(world, id).promise.promised);
 }
 

@@ -98,6 +98,7 @@ struct LiveJob {
   int losses = 0;  // Of what ran it, in a row, without a step between them.
   double done_at_loss = 0;
   int restarts = 0;
+  int restarts_before = 0;              // Before what runs it now began, which counts from zero.
   std::vector<ResizeRecord> resizes{};  // The last kResizesKept.
 
   static constexpr std::size_t kResizesKept = 200;
