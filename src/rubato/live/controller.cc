@@ -14,8 +14,6 @@
 namespace rubato {
 namespace {
 
-// Between the end of a step and the moment we know of it, about.
-constexpr Duration kReportLag = std::chrono::milliseconds(250);
 constexpr int kLossesMax = 3;  // In a row, without a step between them.
 
 std::vector<int> slots_of(const std::vector<LiveNode>& nodes) {
@@ -237,8 +235,7 @@ double Controller::estimated_done(const LiveJob& job) const {
   if (state == nullptr) {
     return told;
   }
-  const double unseen = 1 + state->progress.speed * to_seconds(kReportLag);
-  return std::clamp(state->progress.at(now_), told, told + unseen);
+  return std::clamp(state->progress.at(now_), told, told + unseen_steps(state->progress.speed));
 }
 
 void Controller::take(const wire::SlotsHeld& held) {

@@ -91,9 +91,13 @@ Job Controller::engine_job(const LiveJob& job, JobId id) const {
     made.speeds = assumed_speeds(topology_.gpus());
   } else {
     made.deadline = planned_deadline(job.deadline);
+    double peak = 0;
     for (const wire::SpeedPoint& point : job.speeds) {
       made.speeds.push_back({.workers = point.workers(), .speed = point.steps_per_second()});
+      peak = std::max(peak, point.steps_per_second());
     }
+    // What may be lacking when we believe that all is done has its place in the plan.
+    made.work += job.deadline == kNever ? 0 : unseen_steps(peak);
   }
   return made;
 }

@@ -5,6 +5,12 @@
 #include "rubato/live/duration_text.h"
 
 namespace rubato {
+namespace {
+
+// Between the end of a step and the moment we know of it, about.
+constexpr Duration kReportLag = std::chrono::milliseconds(250);
+
+}  // namespace
 
 std::string_view to_string(LiveState state) {
   switch (state) {
@@ -57,5 +63,7 @@ Duration runtime_max_of(const wire::JobSpec& spec) {
   const auto span = parse_duration(spec.max_runtime());
   return span ? *span : Duration{};
 }
+
+double unseen_steps(double speed) { return 1 + speed * to_seconds(kReportLag); }
 
 }  // namespace rubato

@@ -40,6 +40,9 @@ enum class LiveState {
 /// The owner's max_runtime; zero without one.
 [[nodiscard]] Duration runtime_max_of(const wire::JobSpec& spec);
 
+/// Steps that may be done and not told of yet: one is under way, and word takes its time.
+[[nodiscard]] double unseen_steps(double speed);
+
 /// A change of a job's workers and who brought it about.
 struct ResizeRecord {
   Instant at{};

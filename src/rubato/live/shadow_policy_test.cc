@@ -38,7 +38,7 @@ TEST(ShadowPolicy, OfTheSamePolicyDoesWhatTheLiveOneDoes) {
     EXPECT_EQ(status.shadow(), "elasticflow");
     EXPECT_EQ(status.answers(), 25) << "seed " << seed;
     // Real steps are not quite as long as those of the shadow: a verdict on the edge may differ.
-    EXPECT_LE(status.answers_differ(), 2) << "seed " << seed;
+    EXPECT_LE(status.answers_differ(), 3) << "seed " << seed;
     EXPECT_EQ(status.shadow_result().finished() + status.shadow_result().refused(), 25);
     EXPECT_EQ(status.shadow_result().promises_broken(), 0) << "seed " << seed;
     EXPECT_GT(status.shadow_result().promises_made(), 0) << "seed " << seed;
