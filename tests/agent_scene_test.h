@@ -33,6 +33,7 @@ class AgentScene : public TrainScene {
   [[nodiscard]] AgentOptions agent_options() const {
     wire::AgentNode node;
     node.set_name("here");
+    node.set_emulated(is_pretended_);
     for (int i = 0; i < 8; ++i) {
       node.add_slots()->set_index(i);
       node.mutable_slots(i)->set_device(has_devices_ ? "GPU-" + std::to_string(i) : "");
@@ -176,6 +177,7 @@ class AgentScene : public TrainScene {
     return found;
   }
 
+  bool is_pretended_ = false;
   bool has_devices_ = false;
   std::unique_ptr<Agent> agent_;
   std::mutex mutex_;

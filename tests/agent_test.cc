@@ -273,5 +273,27 @@ TEST_F(AgentTest, PretendsAnEmulatedJob) {
   EXPECT_NE(text_of_file(job_folder() + "/logs/log").find("EMULATED"), std::string::npos);
 }
 
+TEST_F(AgentTest, PretendsAJobInThreadsOnPretendedNodes) {
+  is_pretended_ = true;
+  open_agent();
+  wire::JobSpec spec = spec_of({});
+  spec.set_kind("emulated");
+  spec.set_steps(100'000);
+  spec.add_speeds()->set_workers(1);
+  spec.mutable_speeds(0)->set_steps_per_second(200);
+
+  agent_->send(order(1, 8, spec));
+  await_report([](const auto& report) { return report.workers() == 8 && report.done() > 0; });
+  agent_->send(order(2, 2, spec));
+  const wire::JobReport shrunk = await_report([](const auto& r) { return r.workers() == 2; });
+  await_held(2);
+  agent_->send(order(3, 0, spec));
+
+  const wire::JobEnded ended = await_ended();
+  EXPECT_EQ(ended.outcome(), "suspended") << ended.detail();
+  EXPECT_GE(ended.done(), shrunk.done());
+  EXPECT_NE(text_of_file(job_folder() + "/logs/log").find("threads"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace rubato

@@ -50,6 +50,7 @@ class Soak:
         self.progress: dict[str, float] = {}  # Highest steps seen, by job.
         self.submitted: dict[str, dict[str, Any]] = {}
         self.ends: dict[str, str] = {}  # What was said of the end of a job, by job.
+        self.begun_again: set[str] = set()
         self.conductors_max = 0
         self.gaps = 0  # Jobs that were watched while the platform was down, over all kills.
         self.platform: Platform | None = None
@@ -130,6 +131,11 @@ class Soak:
         still_open = 0
         for job_id, job in known.items():
             done, before = job["steps_done"], self.progress.get(job_id, 0.0)
+            # A kill may hit between an order and its obedience: then nothing has begun yet.
+            if job.get("restarts", 0) > 0 and job_id not in self.begun_again:
+                self.begun_again.add(job_id)
+                if before > 0:
+                    self.fault(f"job {job_id} was begun again after {before:g} steps")
             if done < before:
                 self.fault(f"job {job_id} had done {before:g} steps and now {done:g}")
             self.progress[job_id] = max(done, before)
@@ -141,8 +147,6 @@ class Soak:
                 still_open += 1
                 if job_id in self.ends:
                     self.fault(f"job {job_id} was over and is {job['state']}")
-            if job.get("restarts", 0) > 0:
-                self.fault(f"job {job_id} was begun again")
         return still_open
 
     def conducts(self) -> dict[str, int]:
@@ -185,9 +189,11 @@ class Soak:
         time.sleep(down)
         last = self.marks()
         for job_id, job in before.items():
-            pairs = [(n, last[key]) for key, n in first.items() if key[0] == job_id and key in last]
+            mine = [key for key in first if key[0] == job_id]
+            pairs = [(first[key], last[key]) for key in mine if key in last]
             is_long = down * job["steps_per_second"] >= 4  # Enough for a step or two in any case.
-            if job["state"] != "RUNNING" or not pairs or not is_long:
+            # Where some are gone the job has ended, and who is left only waits to be told so.
+            if job["state"] != "RUNNING" or not pairs or len(pairs) < len(mine) or not is_long:
                 continue
             self.gaps += 1
             if all(count == earlier for earlier, count in pairs):

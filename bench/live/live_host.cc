@@ -1,6 +1,9 @@
-// The parts of `rubato up` with a line for remote agents and nodes that are theirs from the start.
+// The controller, the REST interface and a line for remote agents in one process, as in `rubato
+// up`: stands in for it where that does not let agents in. All nodes belong to one agent of
+// `live_load`.
+//
+//     live_host STATE-DIRECTORY
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <unistd.h>
 
@@ -10,40 +13,52 @@
 #include "rubato/live/rest_server.h"
 #include "rubato/live/service.h"
 
-int main(int argc, char** argv) {
-  using namespace rubato;
-  const std::string state = argc > 1 ? argv[1] : ".";
+namespace rubato {
+namespace {
+
+constexpr const char* kLoadAgent = "load0";
+constexpr int kNodes = 125;
+constexpr int kSlots = 8;
+
+int fail(const Error& error) {
+  fmt::print(stderr, "live_host: {}\n", error.message);
+  return 1;
+}
+
+int host(const std::string& state) {
   ServiceOptions options{.state_directory = state};
-  for (int i = 0; i < 1; ++i) {
-    for (int node = i; node < 125; node += 1) {
-      options.controller.nodes.push_back({.name = fmt::format("load{}-{}", i, node),
-                                          .agent = fmt::format("load{}", i),
-                                          .slots = 8});
-    }
+  for (int node = 0; node < kNodes; ++node) {
+    options.controller.nodes.push_back(
+        {.name = fmt::format("{}-{}", kLoadAgent, node), .agent = kLoadAgent, .slots = kSlots});
   }
-  auto opened = Service::open(options);
-  if (!opened) {
-    fmt::print(stderr, "{}\n", opened.error().message);
-    return 1;
+  const auto service = Service::open(options);
+  if (!service) {
+    return fail(service.error());
   }
-  Service& service = **opened;
-  auto agents = AgentServer::open(
-      {.address = fmt::format("127.0.0.1:{}", argc > 3 ? argv[3] : "0")},
+  Service& live = **service;
+  const auto agents = AgentServer::open(
+      {.address = "127.0.0.1:0"},
       {.on_message = [&](const std::string& agent,
-                         const wire::FromAgent& message) { service.hear(agent, message); },
+                         const wire::FromAgent& message) { live.hear(agent, message); },
        .on_gone = [](const std::string&) {}});
-  for (int i = 0; i < 1; ++i) {
-    const std::string name = fmt::format("load{}", i);
-    service.attach(name, &(*agents)->port_of(name));
+  if (!agents) {
+    return fail(agents.error());
   }
-  auto rest = RestServer::start(
-      service, {.http = {.port = static_cast<std::uint16_t>(argc > 2 ? std::atoi(argv[2]) : 0)}});
-  const auto& recovery = service.recovery();
-  fmt::print(
-      "rubato listens on http://127.0.0.1:{} agents on 127.0.0.1:{} replayed {} in {:.2f} "
-      "differences {}\n",
-      (*rest)->port(), (*agents)->port(), recovery.inputs, recovery.seconds, recovery.differences);
-  std::fflush(stdout);
-  pause();
+  live.attach(kLoadAgent, &(*agents)->port_of(kLoadAgent));
+  const auto rest = RestServer::start(live, {.http = {.port = 0}});
+  if (!rest) {
+    return fail(rest.error());
+  }
+  fmt::print("live_host listens on http://127.0.0.1:{}\nagents join at 127.0.0.1:{}\n",
+             (*rest)->port(), (*agents)->port());
+  fmt::print("{} inputs replayed in {:.2f} s, {} decided otherwise\n", live.recovery().inputs,
+             live.recovery().seconds, live.recovery().differences);
+  (void)std::fflush(stdout);
+  ::pause();
   return 0;
 }
+
+}  // namespace
+}  // namespace rubato
+
+int main(int argc, char** argv) { return rubato::host(argc > 1 ? argv[1] : "."); }

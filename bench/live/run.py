@@ -77,6 +77,15 @@ class Platform:
         self.process.wait()
 
 
+def program_of(build: Path) -> str:
+    """`rubato up` where it lets agents in, else its parts with a line for agents."""
+    words = subprocess.run([build / "rubato", "up", "--help"], capture_output=True, text=True)
+    if "--agents" in words.stdout:
+        options = "--state {state} --port 0 --agents 127.0.0.1:0 --emulate 1x1"
+        return f"{build / 'rubato'} up {options}"
+    return f"{build / 'live_host'} {{state}}"
+
+
 def newest_job(url: str) -> int:
     with urllib.request.urlopen(url + "/v1/jobs?page_size=1", timeout=30) as reply:
         return int(json.load(reply)["jobs"][0]["id"])
@@ -97,6 +106,7 @@ def table(result: Dict[str, Any]) -> str:
     load = result["phases"]
     steady, fastest = load["steady"], load["fastest"]
     lines = [
+        result["program"],
         f"{result['jobs_queued_before']} queued jobs, {result['jobs_queued_after']} at the end; "
         f"{steady['workers']} emulated workers in {steady['jobs_running']} jobs, "
         f"{steady['reports_per_second']:.0f} reports/s",
@@ -190,6 +200,7 @@ def measure(state: Path, flags: argparse.Namespace) -> Dict[str, Any]:
         "workers": steady["workers"],
         "jobs_queued_before": queued,
         "jobs_queued_after": queued + phases["fastest"]["accepted"] + steady["accepted"],
+        "program": " ".join(program).replace(str(state), "STATE").replace(str(ROOT) + "/", ""),
         "restart": restart,
         "restart_with_all": last_restart,
         "cpu_cores_steady": load["cores"],
@@ -203,11 +214,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=Path)
     parser.add_argument("--build", type=Path, default=ROOT / "build")
-    parser.add_argument("--program", default=str(ROOT / "build/live_host") + " {state}")
+    parser.add_argument("--program", help="with {state} for its directory; by default `rubato up`")
     parser.add_argument("--queued", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--keep", action="store_true", help="the state directory")
     flags = parser.parse_args()
+    flags.program = flags.program or program_of(flags.build)
     state = Path(tempfile.mkdtemp(prefix="bench-live-", dir=flags.build))
     try:
         result = measure(state, flags)

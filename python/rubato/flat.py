@@ -161,7 +161,7 @@ class FlatModel:
         self.point_at(self.slot)
 
     def expect_gradients(self, slot: int) -> None:
-        """The next backward pass makes new ones, for `gather` to move: cheaper than adding to zeros."""
+        """The next backward pass makes new ones: moving them is cheaper than adding to zeros."""
         self.slot = slot
         for parameter in self.parameters:
             parameter.grad = None

@@ -126,7 +126,7 @@ class PlatformTest(scene.ScriptCase):
 
     def test_an_unmodified_script_shrinks_and_grows(self):
         self.start(self.write(PLAIN), "plain")
-        self.rubato("run", "-d", "--steps", 40, "--workers", 2, "--deadline", "60s", *EMULATED)
+        self.rubato("run", "-d", "--steps", 40, "--workers", 2, "--deadline", "10s", *EMULATED)
         self.wait_job(1, workers=2)
         self.wait_job(2, state="SUCCEEDED")
         self.wait_job(1, workers=4)
@@ -135,7 +135,7 @@ class PlatformTest(scene.ScriptCase):
 
     def test_a_script_with_our_trainer_is_suspended_and_resumed(self):
         self.start(self.write(TRAINER), "trainer")
-        self.rubato("run", "-d", "--steps", 80, "--workers", 4, "--deadline", "60s", *EMULATED)
+        self.rubato("run", "-d", "--steps", 80, "--workers", 4, "--deadline", "10s", *EMULATED)
         self.wait_job(1, state="SUSPENDED")
         self.wait_job(2, state="SUCCEEDED")
         self.wait_job(1, workers=4)

@@ -3,7 +3,6 @@
 #include <array>
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,6 +14,7 @@
 
 #include "rubato/cli/exit_code.h"
 #include "rubato/cli/offered_nodes.h"
+#include "rubato/cli/secret_file.h"
 #include "rubato/cli/worker_environment.h"
 #include "rubato/live/agent.h"
 #include "rubato/live/agent_rpc.h"
@@ -30,6 +30,7 @@ struct AgentFlags {
   std::string name{};
   int slots = 0;  // 0: the GPUs, or one per CPU.
   std::string emulated{};
+  std::string shared{};
   std::string token_file{};
   std::string root_file{};
 };
@@ -37,16 +38,6 @@ struct AgentFlags {
 int agent_failure(const Error& error) {
   fmt::print(stderr, "rubato agent: {}\n", error.message);
   return exit_code(error.code);
-}
-
-// The first line of a file; for a certificate all of it.
-Result<std::string> secret_of(const std::string& path, bool is_line) {
-  std::ifstream file(path);
-  std::string text;
-  if (!file || !std::getline(file, text, is_line ? '\n' : '\0')) {
-    return bad_input(fmt::format("cannot read {}", path));
-  }
-  return text;
 }
 
 Result<AgentClientOptions> client_options(const AgentFlags& flags) {
@@ -120,6 +111,11 @@ class RemoteAgent {
 int run_agent(const AgentFlags& flags) {
   const std::string name = flags.name.empty() ? host_name() : flags.name;
   auto nodes = offered_nodes({.name = name, .slots = flags.slots, .emulated = flags.emulated});
+  if (nodes && !flags.emulated.empty()) {
+    for (wire::AgentNode& node : *nodes) {
+      node.set_name(name + "-" + node.name());  // Other agents pretend as well.
+    }
+  }
   if (!nodes) {
     return agent_failure(nodes.error());
   }
@@ -138,6 +134,7 @@ int run_agent(const AgentFlags& flags) {
   const Status opened =
       agent.open({.offer = {.name = name, .nodes = std::move(*nodes), .cpus = cpus_here()},
                   .directory = flags.state + "/jobs",
+                  .shared = flags.shared,
                   .program = own_program()},
                  std::move(*line));
   if (!opened) {
@@ -150,16 +147,18 @@ int run_agent(const AgentFlags& flags) {
 
 }  // namespace
 
-void add_agent_verb(CLI::App& app, int& code) {
-  CLI::App* verb =
-      app.add_subcommand("agent", "Offer this machine to a controller elsewhere")->group("");
+void add_agent_verb(CLI::App& app, const char* name, int& code) {
+  CLI::App* verb = app.add_subcommand(name, "Offer this machine to a platform elsewhere");
   const auto flags = std::make_shared<AgentFlags>();
-  verb->add_option("--controller", flags->controller, "Such as 10.0.0.1:8422")->required();
+  verb->add_option("--controller", flags->controller,
+                   "As `rubato up --agents` says, such as 10.0.0.1:8422")
+      ->required();
   verb->add_option("--state", flags->state, "Directory of the jobs that run here")->required();
   verb->add_option("--name", flags->name, "Of the agent and its node; otherwise this host's");
   verb->add_option("--slots", flags->slots, "Shares of the CPUs to offer in place of GPUs")
       ->check(CLI::Range(1, 1024));
   verb->add_option("--emulated", flags->emulated, "Pretend nodes and slots, such as 16x8");
+  verb->add_option("--shared", flags->shared, "Directory of `rubato up --shared`, as seen here");
   verb->add_option("--token-file", flags->token_file, "Otherwise the token is in RUBATO_TOKEN");
   verb->add_option("--root-certificate", flags->root_file, "Of an encrypted controller, PEM");
   verb->callback([flags, &code] { code = run_agent(*flags); });

@@ -1,4 +1,4 @@
-// `rubato agent`: offers this machine to a controller elsewhere.
+// `rubato agent`, also `rubato node add`: offers this machine to a platform elsewhere.
 #pragma once
 
 namespace CLI {
@@ -7,6 +7,7 @@ class App;
 
 namespace rubato {
 
-void add_agent_verb(CLI::App& app, int& code);
+/// Runs until it is told to end; jobs go on without it.
+void add_agent_verb(CLI::App& app, const char* name, int& code);
 
 }  // namespace rubato

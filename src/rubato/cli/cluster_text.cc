@@ -49,6 +49,23 @@ std::string shift_text(const wire::WhatIfJob& job) {
   return fmt::format("{} {}", human_seconds(std::abs(seconds)), seconds < 0 ? "earlier" : "later");
 }
 
+// Both policies since the shadow began, one line each.
+std::string result_table(const wire::PolicyStatus& status) {
+  TextTable table({"POLICY", ">JOBS", ">REFUSED", ">FINISHED", ">DEADLINES MET", ">PROMISES BROKEN",
+                   ">MEAN JCT", ">GPUS USED"});
+  const auto add = [&](const std::string& name, const wire::PolicyResult& result) {
+    table.add({name, std::to_string(result.jobs()), std::to_string(result.refused()),
+               std::to_string(result.finished()),
+               fmt::format("{} of {}", result.deadlines_met(), result.deadline_jobs()),
+               fmt::format("{} of {}", result.promises_broken(), result.promises_made()),
+               result.finished() == 0 ? "" : fmt::format("{:.0f} s", result.mean_jct_seconds()),
+               ratio_text(result.gpu_utilization())});
+  };
+  add(status.live(), status.live_result());
+  add(status.shadow() + " (shadow)", status.shadow_result());
+  return table.text();
+}
+
 std::string met_text(const wire::WhatIfJob& job) {
   if (job.met_now() == job.met_then()) {
     return job.met_now() ? "kept" : "missed";
@@ -91,12 +108,16 @@ std::string policy_status_text(const wire::PolicyStatus& status) {
   if (status.shadow().empty()) {
     return text + "shadow  none\n";
   }
-  return text + fmt::format(
-                    "shadow  {}: {} of {} answers differ; deadlines met {} live, {} in the "
-                    "shadow\n",
-                    status.shadow(), status.answers_differ(), status.answers(),
-                    ratio_text(status.live_deadlines_met_ratio()),
-                    ratio_text(status.shadow_deadlines_met_ratio()));
+  text += fmt::format(
+      "shadow  {}: {} of {} answers differ; deadlines met {} live, {} in the "
+      "shadow\n",
+      status.shadow(), status.answers_differ(), status.answers(),
+      ratio_text(status.live_deadlines_met_ratio()),
+      ratio_text(status.shadow_deadlines_met_ratio()));
+  if (status.shadow_is_lost()) {
+    text += "The shadow could not follow; set it again.\n";
+  }
+  return status.has_shadow_result() ? text + "\n" + result_table(status) : text;
 }
 
 std::string what_if_text(const wire::WhatIfReply& reply, const WallClock& clock) {
@@ -146,6 +167,9 @@ std::string report_text(const wire::ReportReply& report, const WallClock& clock)
                       human_seconds(report.mean_jct_seconds()));
   text += fmt::format("  quotes     off by {} (median), {} (9 of 10)\n",
                       ratio_text(report.quote_error_p50()), ratio_text(report.quote_error_p90()));
+  if (report.has_policy()) {
+    text += "\n" + policy_status_text(report.policy());
+  }
   if (report.jobs_size() > 0) {
     wire::JobList list;
     *list.mutable_jobs() = report.jobs();

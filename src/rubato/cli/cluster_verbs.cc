@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "rubato/cli/agent_verb.h"
 #include "rubato/cli/cluster_text.h"
 #include "rubato/cli/dashboard.h"
 #include "rubato/cli/history_page.h"
@@ -247,8 +248,9 @@ void add_queue(CLI::App& app, int& exit_code) {
 }
 
 void add_node(CLI::App& app, int& exit_code) {
-  CLI::App* node =
-      add_listing(app, "node", "Nodes: list, drain, resume, maintenance", exit_code, list_nodes);
+  CLI::App* node = add_listing(app, "node", "Nodes: list, add, drain, resume, maintenance",
+                               exit_code, list_nodes);
+  add_agent_verb(*node, "add", exit_code);
   const AddedVerb drain = add_cluster_verb(*node, "drain", "Move jobs off a node and give it none",
                                            exit_code, drain_node);
   const AddedVerb resume =

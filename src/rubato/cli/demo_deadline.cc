@@ -6,9 +6,10 @@
 namespace rubato {
 namespace {
 
-constexpr double kUnits = 100;         // Of work at most: a wrong quote must not take forever.
-constexpr double kCaution = 2;         // Beyond what neighbours take.
-constexpr double kDeadlineMin = 20;    // Starting a program takes seconds that no quote knows.
+constexpr double kUnits = 100;    // Of work at most: a wrong quote must not take forever.
+constexpr double kCaution = 2.5;  // Beyond what neighbours take.
+constexpr double kDeadlineMin = 20;
+constexpr double kStarts = 2;
 constexpr double kImpossiblePart = 4;  // Of the time that it would take.
 constexpr double kImpossibleMin = 1;
 
@@ -22,7 +23,8 @@ int steps_for(const DemoQuote& quote, double seconds, int unit) {
 
 double generous_deadline(const DemoQuote& quote, const DemoMachine& machine) {
   const double crowd = std::max(1.0, static_cast<double>(machine.slots) / machine.processors);
-  return std::max(kDeadlineMin, std::ceil(quote.earliest_seconds * crowd * kCaution));
+  const double work = quote.earliest_seconds * crowd * kCaution;
+  return std::max(kDeadlineMin, std::ceil(work + kStarts * machine.start_seconds));
 }
 
 double impossible_deadline(const DemoQuote& quote) {

@@ -19,6 +19,7 @@ TEST(DemoDeadline, LeavesRoomForNeighboursOnTheSameProcessors) {
   const double crowded = generous_deadline(quote, {.slots = 4, .processors = 2});
   EXPECT_GT(alone, quote.earliest_seconds);
   EXPECT_DOUBLE_EQ(crowded, 2 * alone);
+  EXPECT_GT(generous_deadline(quote, {.slots = 2, .processors = 4, .start_seconds = 5}), alone + 5);
 }
 
 TEST(DemoDeadline, AsksForTheImpossibleOnPurpose) {

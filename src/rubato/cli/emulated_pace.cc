@@ -21,6 +21,7 @@ void EmulatedPace::ordered(Clock::time_point decided, int workers) {
   }
   resume_ = std::max(resume_, decided) + pause_;
   workers_ = workers;
+  is_awaited_ = true;
 }
 
 EmulatedPace::Clock::time_point EmulatedPace::due(const EmulatedStep& step, Clock::time_point now) {
@@ -35,7 +36,13 @@ EmulatedPace::Clock::time_point EmulatedPace::due(const EmulatedStep& step, Cloc
     workers_ = workers_ == 0 ? step.workers : workers_;
     done_ = static_cast<double>(step.step);
   }
+  if (step.workers != workers_ && !is_awaited_) {
+    workers_ = step.workers;
+    done_ = static_cast<double>(step.step);
+    resume_ = std::max(due_, now);
+  }
   if (step.workers == workers_) {
+    is_awaited_ = false;
     const auto target = reached(static_cast<double>(step.step) + 1);
     due_ = target >= now ? target : now + time_of(1, workers_);
     resume_ += due_ - target;

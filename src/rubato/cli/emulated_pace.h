@@ -27,7 +27,8 @@ class EmulatedPace {
   EmulatedPace(EmulatedSpeeds speeds, Clock::duration pause, Clock::time_point decided)
       : speeds_(std::move(speeds)), pause_(pause), resume_(decided + pause), due_(decided) {}
 
-  /// From then on the job stands still for the pause and goes on with so many workers. What is
+  /// Workers that change without an order cost nothing but the time that it really takes. Else from
+  /// then on the job stands still for the pause and goes on with so many workers. What is
   /// done until the workers have really changed is counted, and waited for afterwards.
   void ordered(Clock::time_point decided, int workers);
 
@@ -44,8 +45,9 @@ class EmulatedPace {
   Clock::duration pause_;
   std::mutex mutex_{};
   bool has_begun_ = false;
-  int workers_ = 0;  // As ordered; zero: as many as the first step has.
-  double done_ = 0;  // At `resume_`.
+  bool is_awaited_ = false;  // Workers were ordered that are not there yet.
+  int workers_ = 0;          // As ordered; zero: as many as the first step has.
+  double done_ = 0;          // At `resume_`.
   Clock::time_point resume_;
   EmulatedStep last_{};  // Generations begin at one.
   Clock::time_point due_;

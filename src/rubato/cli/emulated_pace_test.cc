@@ -62,6 +62,16 @@ TEST_F(EmulatedPaceTest, WorkersThatGoBeforeOthersComeCostNoPauseOfTheirOwn) {
   EXPECT_NEAR(due({.generation = 3, .step = 2, .workers = 2}, 470), 750, 0.01);
 }
 
+TEST_F(EmulatedPaceTest, WithoutAnOrderEachSizeGoesOnFromWhereTheJobStands) {
+  EXPECT_NEAR(due({.generation = 1}, 0), 400, 0.01);
+  for (int i = 1; i <= 10; ++i) {
+    const EmulatedStep step{.generation = 2, .step = static_cast<std::uint64_t>(i), .workers = 2};
+    EXPECT_NEAR(due(step, 350 + 50 * i), 400 + 50 * i, 0.01);
+  }
+
+  EXPECT_NEAR(due({.generation = 3, .step = 11}, 905), 1005, 0.01);
+}
+
 TEST_F(EmulatedPaceTest, PausesAddUp) {
   EXPECT_NEAR(due({.generation = 1}, 0), 400, 0.01);
   pace_.ordered(after(400), 2);

@@ -289,6 +289,17 @@ TEST(ClusterText, PolicyWhatIfAndReport) {
   EXPECT_EQ(policy_status_text(policy),
             "live    elasticflow\nshadow  edf: 3 of 10 answers differ; deadlines met 100.0 % "
             "live, 0.0 % in the shadow\n");
+  policy.mutable_live_result()->set_jobs(12);
+  policy.mutable_shadow_result()->set_jobs(12);
+  policy.mutable_shadow_result()->set_finished(2);
+  policy.mutable_shadow_result()->set_deadline_jobs(5);
+  policy.mutable_shadow_result()->set_deadlines_met(4);
+  policy.mutable_shadow_result()->set_mean_jct_seconds(61.4);
+  policy.mutable_shadow_result()->set_gpu_utilization(0.5);
+  EXPECT_NE(policy_status_text(policy).find("edf (shadow)    12        0         2         4 of 5"
+                                            "           0 of 0      61 s     50.0 %\n"),
+            std::string::npos)
+      << policy_status_text(policy);
 
   wire::WhatIfReply reply;
   wire::WhatIfJob& job = *reply.add_jobs();

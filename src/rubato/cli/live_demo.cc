@@ -125,6 +125,11 @@ class DemoRun {
   bool await_measured(const std::string& id) {
     return wait_until([&] {
       const wire::JobStatus* job = find(id);
+      if (job != nullptr && job->has_started()) {
+        machine_.start_seconds =
+            std::max(machine_.start_seconds,
+                     to_seconds(instant_from(job->started()) - instant_from(job->submitted())));
+      }
       return job != nullptr && job->state() != "PROFILING";
     });
   }
@@ -268,7 +273,10 @@ class DemoRun {
     if (!text.empty()) {
       say_of(job, text);
     }
-    is_kill_seen_ = is_kill_seen_ || (job.id() == victim_ && job.restarts() > victim_restarts_);
+    // One that only waited would not be missed.
+    const bool is_missed = job.restarts() > victim_.restarts() ||
+                           (job.workers() < victim_.workers() && !is_final(job));
+    is_kill_seen_ = is_kill_seen_ || (job.id() == victim_.id() && is_missed);
   }
 
   void say_of(const wire::JobStatus& job, const std::string& text) {
@@ -288,11 +296,12 @@ class DemoRun {
         continue;
       }
       if (const auto pid = busiest_worker(jobs_directory_ / job.id(), job.spec())) {
-        victim_ = job.id();
-        victim_restarts_ = job.restarts();
+        victim_ = job;
         next_kill_ = DemoClock::now() + kKillAgain;
         ::kill(*pid, SIGKILL);
-        say_of(job, fmt::format("kill -9 {}: one of its {} workers", *pid, job.workers()));
+        say_of(job, job.workers() == 1
+                        ? fmt::format("kill -9 {}: its only worker", *pid)
+                        : fmt::format("kill -9 {}: one of its {} workers", *pid, job.workers()));
         return;
       }
     }
@@ -311,8 +320,7 @@ class DemoRun {
   DemoScreen screen_{::isatty(STDOUT_FILENO) == 1};
   DemoClock::time_point began_ = DemoClock::now();
   wire::JobList jobs_;
-  std::string victim_;
-  int victim_restarts_ = 0;
+  wire::JobStatus victim_;  // As it was when one of its workers was killed.
   DemoClock::time_point next_kill_{};
   bool is_kill_seen_ = false;
   std::string failure_;

@@ -8,6 +8,7 @@
 
 #include "rubato/cli/dashboard.h"
 #include "rubato/cli/offered_nodes.h"
+#include "rubato/cli/secret_file.h"
 #include "rubato/cli/what_if_run.h"
 #include "rubato/cli/worker_environment.h"
 
@@ -67,6 +68,7 @@ Result<std::unique_ptr<LocalPlatform>> LocalPlatform::start(LocalPlatformOptions
   std::unique_ptr<LocalPlatform> platform(new LocalPlatform(std::move(options)));
   const LocalPlatformOptions& given = platform->options_;
   auto service = Service::open({.state_directory = given.state_directory,
+                                .shared_directory = given.shared,
                                 .controller = controller_options(given, *nodes),
                                 .version = RUBATO_VERSION,
                                 .what_if = play_what_if});
@@ -77,6 +79,7 @@ Result<std::unique_ptr<LocalPlatform>> LocalPlatform::start(LocalPlatformOptions
   Service& live = *platform->service_;
   auto agent = Agent::open({.offer = {.name = kAgent, .nodes = *nodes, .cpus = cpus_here()},
                             .directory = (fs::path(given.state_directory) / "jobs").string(),
+                            .shared = given.shared,
                             .program = own_program()},
                            [&live](const wire::FromAgent& message) { live.hear(kAgent, message); });
   if (!agent) {
@@ -85,6 +88,9 @@ Result<std::unique_ptr<LocalPlatform>> LocalPlatform::start(LocalPlatformOptions
   platform->agent_ = *std::move(agent);
   live.attach(kAgent, platform->agent_.get());
   platform->agent_->greet();
+  if (const Status opened = platform->open_door(); !opened) {
+    return opened.error();
+  }
   auto rest = RestServer::start(live, {.http = {.address = given.address,
                                                 .port = given.port,
                                                 .certificate_file = given.certificate_file,
@@ -98,10 +104,46 @@ Result<std::unique_ptr<LocalPlatform>> LocalPlatform::start(LocalPlatformOptions
   return platform;
 }
 
+Status LocalPlatform::open_door() {
+  if (options_.agents.empty()) {
+    return ok_status();
+  }
+  AgentServerOptions door{.address = options_.agents, .reserved = kAgent};
+  struct Part {
+    const std::string& path;
+    std::string& text;
+    bool is_line;
+  };
+  for (const Part& part : {Part{options_.agent_token_file, door.token, true},
+                           Part{options_.certificate_file, door.certificate, false},
+                           Part{options_.key_file, door.key, false}}) {
+    auto read =
+        part.path.empty() ? Result<std::string>(std::string()) : secret_of(part.path, part.is_line);
+    if (!read) {
+      return read.error();
+    }
+    part.text = *std::move(read);
+  }
+  auto opened = AgentDoor::open(*service_, door);
+  if (!opened) {
+    return opened.error();
+  }
+  door_ = *std::move(opened);
+  return ok_status();
+}
+
+std::string LocalPlatform::agents_address() const {
+  if (!door_) {
+    return "";
+  }
+  return fmt::format("{}:{}", options_.agents.substr(0, options_.agents.rfind(':')), door_->port());
+}
+
 LocalPlatform::~LocalPlatform() {
   if (rest_) {
     rest_->stop();
   }
+  door_.reset();
   if (service_) {
     service_->attach(kAgent, nullptr);
   }

@@ -7,6 +7,7 @@
 
 #include "rubato/base/result.h"
 #include "rubato/live/agent.h"
+#include "rubato/live/agent_door.h"
 #include "rubato/live/rest_server.h"
 #include "rubato/live/service.h"
 
@@ -26,6 +27,9 @@ struct LocalPlatformOptions {
   double resize_pause_seconds = 0.5;
   double margin = 0.05;  // As in ControllerOptions.
   double margin_min_seconds = 2;
+  std::string agents{};            // Where agents of other machines come in; empty: nowhere.
+  std::string shared{};            // Directory that they see too; jobs can go on elsewhere from it.
+  std::string agent_token_file{};  // What they must show; its first line.
   std::string emulate{};  // `16x8`: that many pretended nodes and slots in place of this machine.
 };
 
@@ -42,14 +46,18 @@ class LocalPlatform {
 
   [[nodiscard]] Service& service() { return *service_; }
   [[nodiscard]] std::string url() const;
+  /// `host:port` for agents of other machines; empty if none are let in.
+  [[nodiscard]] std::string agents_address() const;
   [[nodiscard]] const std::string& state_directory() const { return options_.state_directory; }
 
  private:
   explicit LocalPlatform(LocalPlatformOptions options) : options_(std::move(options)) {}
+  [[nodiscard]] Status open_door();
 
   LocalPlatformOptions options_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<Agent> agent_;
+  std::unique_ptr<AgentDoor> door_;
   std::unique_ptr<RestServer> rest_;
 };
 

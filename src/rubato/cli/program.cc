@@ -74,7 +74,7 @@ int run_program(const std::vector<std::string>& arguments) {
   add_demo_verb(app, code, command);
   add_train_verb(app, code);
   add_up_verb(app, code);
-  add_agent_verb(app, code);
+  add_agent_verb(app, "agent", code);
   add_doctor_verb(app, code);
   add_conduct_verb(app, code);
   add_emulate_verb(app, code);

@@ -32,8 +32,11 @@ int run_up(const LocalPlatformOptions& options) {
     return fail_verb("up", platform.error());
   }
   const Service::Recovery& recovery = (*platform)->service().recovery();
-  fmt::print("rubato {} listens on {}\nstate in {}", RUBATO_VERSION, (*platform)->url(),
-             (*platform)->state_directory());
+  fmt::print("rubato {} listens on {}\n", RUBATO_VERSION, (*platform)->url());
+  if (const std::string address = (*platform)->agents_address(); !address.empty()) {
+    fmt::print("agents join at {}\n", address);
+  }
+  fmt::print("state in {}", (*platform)->state_directory());
   if (recovery.inputs > 0) {
     fmt::print(" ({} inputs replayed in {:.2f} s)", recovery.inputs, recovery.seconds);
   }
@@ -64,6 +67,13 @@ void add_up_verb(CLI::App& app, int& code) {
   verb->add_option("--tokens", options->token_file, "File of tokens, roles and tenants");
   verb->add_option("--tls-certificate", options->certificate_file, "PEM file of the chain");
   verb->add_option("--tls-key", options->key_file, "PEM file of its key");
+  verb->add_option("--agents", options->agents,
+                   "Let machines join by `rubato agent`, such as 127.0.0.1:8422; beyond loopback "
+                   "needs --agent-token");
+  verb->add_option("--agent-token", options->agent_token_file,
+                   "File whose first line agents must show");
+  verb->add_option("--shared", options->shared,
+                   "Directory that all agents see too, so that jobs can go on elsewhere");
   verb->add_option("--policy", options->policy, "Scheduler; see `rubato policy list`");
   verb->add_option("--emulate", options->emulate,
                    "Pretend machines such as 16x8, for jobs of kind `emulated`");

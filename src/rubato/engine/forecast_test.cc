@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Engine, ForkIn, testing::ValuesIn(kAccountings),
 // The original goes through a random life; at some point a copy is made, and both then see the
 // same events.
 TEST_P(ForkIn, RandomStatesGoesOnAsTheOriginalWould) {
-  for (const std::string_view policy : {"elasticflow", "tiresias", "afs"}) {
+  for (const std::string_view policy : {"elasticflow", "tiresias", "srtf"}) {
     for (std::uint64_t seed = 0; seed < 6; ++seed) {
       const World world{.cluster = "4x4", .accounting = GetParam(), .seed = seed};
       Engine original = world.engine(policy);

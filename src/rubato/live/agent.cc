@@ -66,6 +66,9 @@ Agent::Agent(AgentOptions options, AgentListener listener, Descriptor wake)
 Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, AgentListener listener) {
   std::error_code failure;
   options.directory = fs::absolute(options.directory, failure).string();
+  if (!options.shared.empty()) {
+    options.shared = fs::absolute(options.shared, failure).string();
+  }
   fs::create_directories(options.directory, failure);
   if (failure) {
     return Error{.code = ErrorCode::Io,
@@ -188,7 +191,9 @@ void Agent::take_messages() {
     carry_out(book_.hello());
   }
   for (const wire::ToAgent& message : messages) {
-    if (is_plain_name(job_of(message))) {
+    if (message.has_greet()) {
+      carry_out(book_.hello());
+    } else if (is_plain_name(job_of(message))) {
       carry_out(book_.take(message));
     }
   }
@@ -240,7 +245,12 @@ void Agent::keep_time() {
 
 void Agent::keep(const wire::ConductOrder& order) {
   const ConductFiles files = files_of(order.run().job());
-  Status kept = files.prepare();
+  Status kept = options_.shared.empty()
+                    ? ok_status()
+                    : files.keep_state_in(options_.shared + "/" + order.run().job());
+  if (kept) {
+    kept = files.prepare();
+  }
   if (kept) {
     kept = files.write_order(order);
   }

@@ -22,8 +22,9 @@ namespace rubato {
 
 struct AgentOptions {
   AgentOffer offer{};
-  std::string directory{};                    // Holds one directory per job, named as the job.
-  std::string program{};                      // The `rubato` that conducts jobs.
+  std::string directory{};  // Holds one directory per job, named as the job.
+  std::string shared{};     // Seen by all agents; empty: jobs cannot go on elsewhere.
+  std::string program{};    // The `rubato` that conducts jobs.
   Duration alive = std::chrono::seconds(2);   // Between signs of life.
   Duration resend = std::chrono::seconds(5);  // Of ends that the controller has not acknowledged.
 };

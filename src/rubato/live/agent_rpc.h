@@ -19,6 +19,7 @@ struct AgentServerOptions {
   std::string token{};                  // That agents must show; empty: all are welcome.
   std::string certificate{};            // PEM, with its key below; empty: not encrypted.
   std::string key{};
+  std::string reserved{};  // A name that no agent may have: the controller's own agent's.
 };
 
 /// What the controller hears; from any thread.

@@ -17,6 +17,7 @@ namespace rubato {
 namespace {
 
 constexpr std::size_t kWaitingMax = 100'000;  // Messages to an agent that does not read.
+constexpr std::size_t kAgentNameMax = 200;    // Bytes.
 constexpr std::string_view kBearer = "Bearer ";
 
 // Compares digests, so that time tells nothing of the token, not even its length.
@@ -47,7 +48,12 @@ class AgentStream;
 /// What the streams of a server have in common.
 class StreamTable {
  public:
-  explicit StreamTable(AgentServerEvents events) : events_(std::move(events)) {}
+  StreamTable(AgentServerEvents events, std::string reserved)
+      : events_(std::move(events)), reserved_(std::move(reserved)) {}
+
+  [[nodiscard]] bool is_reserved(const std::string& agent) const {
+    return !reserved_.empty() && agent == reserved_;
+  }
 
   void hear(AgentStream& stream, const wire::FromAgent& message);
   void lose(AgentStream& stream);
@@ -55,6 +61,7 @@ class StreamTable {
 
  private:
   AgentServerEvents events_;
+  std::string reserved_;
   std::mutex mutex_;
   std::map<std::string, AgentStream*> streams_{};  // Each leaves before it ends.
 };
@@ -78,6 +85,10 @@ class AgentStream final : public grpc::ServerBidiReactor<wire::FromAgent, wire::
     if (agent_.empty() || (read_.has_hello() && read_.hello().agent() != agent_)) {
       finish({grpc::StatusCode::INVALID_ARGUMENT,
               "the first word is hello, with the name that the agent keeps"});
+      return;
+    }
+    if (table_.is_reserved(agent_) || agent_.size() > kAgentNameMax) {
+      finish({grpc::StatusCode::INVALID_ARGUMENT, "no agent may have this name; see --name"});
       return;
     }
     table_.hear(*this, read_);
@@ -211,7 +222,7 @@ std::shared_ptr<grpc::ServerCredentials> server_credentials(const AgentServerOpt
 class AgentServer::Engine {
  public:
   Engine(const AgentServerOptions& options, AgentServerEvents events)
-      : table_(std::move(events)), service_(table_, options.token) {
+      : table_(std::move(events), options.reserved), service_(table_, options.token) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort(options.address, server_credentials(options), &port_);
     builder.RegisterService(&service_);

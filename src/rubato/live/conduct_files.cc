@@ -118,6 +118,25 @@ Status ConductFiles::prepare() const {
   return ok_status();
 }
 
+Status ConductFiles::keep_state_in(const std::string& shared) const {
+  std::error_code failure;
+  fs::create_directories(directory_, failure);
+  for (const std::string& path : {logs(), snapshots(), checkpoints()}) {
+    const fs::path target = fs::path(shared) / fs::path(path).filename();
+    if (!failure && !fs::exists(fs::symlink_status(path, failure))) {
+      failure.clear();
+      fs::create_directories(target, failure);
+      if (!failure) {
+        fs::create_directory_symlink(target, path, failure);
+      }
+    }
+  }
+  return failure
+             ? Status(Error{.code = ErrorCode::Io,
+                            .message = fmt::format("cannot use {}: {}", shared, failure.message())})
+             : ok_status();
+}
+
 Status ConductFiles::write_order(const wire::ConductOrder& order) const {
   return write_message(directory_, "order.json", order);
 }
@@ -143,6 +162,9 @@ void ConductFiles::forget(bool keeps_state) const {
   fs::rename(directory_ + "/ended.json", directory_ + "/forgotten.json", ignored);
   if (!keeps_state) {
     for (const std::string& path : {snapshots(), checkpoints(), work(), progress(), notice()}) {
+      if (fs::is_symlink(path, ignored)) {
+        fs::remove_all(fs::read_symlink(path, ignored), ignored);
+      }
       fs::remove_all(path, ignored);
     }
   }

@@ -44,6 +44,9 @@ class ConductFiles {
 
   /// Makes the directory and those within.
   [[nodiscard]] Status prepare() const;
+  /// From now on snapshots, checkpoints and logs lie in a directory that other machines see too, so
+  /// that the job can go on there. What lies here already stays here.
+  [[nodiscard]] Status keep_state_in(const std::string& shared) const;
 
   [[nodiscard]] Status write_order(const wire::ConductOrder& order) const;
   /// NotFound if there is none.

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "rubato/base/check.h"
+#include "rubato/live/agent_words.h"
 #include "rubato/live/scheduler_time.h"
 
 namespace rubato {
@@ -16,17 +17,6 @@ namespace {
 // Between the end of a step and the moment we know of it, about.
 constexpr Duration kReportLag = std::chrono::milliseconds(250);
 constexpr int kLossesMax = 3;  // In a row, without a step between them.
-
-Topology topology_of(const std::vector<LiveNode>& nodes) {
-  std::vector<NodeGroup> groups;
-  for (const LiveNode& node : nodes) {
-    groups.push_back({.nodes = 1,
-                      .gpus_per_node = node.slots,
-                      .gpu_type = node.gpu_type,
-                      .region = {.name = node.agent}});
-  }
-  return Topology(groups);
-}
 
 std::vector<int> slots_of(const std::vector<LiveNode>& nodes) {
   std::vector<int> slots;
@@ -51,13 +41,13 @@ std::string title(const LiveJob& job) {
 }  // namespace
 
 Controller::Controller(ControllerOptions options)
-    : options_(std::move(options)),
-      policy_(options_.policy),
-      topology_(topology_of(options_.nodes)),
-      slots_(slots_of(options_.nodes)) {
+    : options_(std::move(options)), policy_(options_.policy), slots_(slots_of(options_.nodes)) {
   for (const LiveNode& node : options_.nodes) {
+    slots_.set_site(NodeId{nodes_.size()}, site_of(node.agent));
     nodes_.push_back({.node = node, .is_up = true});
   }
+  engine_nodes_ = nodes_.size();
+  topology_ = topology_of(nodes_);
 }
 
 Result<Controller> Controller::make(const ControllerOptions& options) {
@@ -65,7 +55,7 @@ Result<Controller> Controller::make(const ControllerOptions& options) {
     return Error{.code = ErrorCode::BadConfig, .message = "a platform needs at least one node"};
   }
   Controller controller(options);
-  auto engine = controller.make_engine(options.policy);
+  auto engine = controller.make_engine(options.policy, controller.engine_nodes_);
   if (!engine) {
     return engine.error();
   }
@@ -85,6 +75,7 @@ Effects Controller::on(Instant now, const wire::JournalInput& input) {
   now_ = now;
   effects_ = {};
   cause_ = {.text = "as planned"};
+  speaker_ = input.agent();
   refresh_nodes();
   switch (input.kind_case()) {
     case wire::JournalInput::kSubmitted:
@@ -127,11 +118,14 @@ Effects Controller::on(Instant now, const wire::JournalInput& input) {
       break;
   }
   settle();
+  if (shadow_) {
+    shadow_->advance(now_);
+  }
   return std::exchange(effects_, {});
 }
 
 Instant Controller::wake() const {
-  Instant next = std::min(wake_, next_limit());
+  Instant next = std::min({wake_, next_limit(), shadow_wake()});
   for (const NodeRecord& node : nodes_) {
     for (const ClosedTime& window : node.maintenance) {
       for (const Instant edge : {window.from, window.to}) {
@@ -159,6 +153,7 @@ void Controller::take(const wire::Submitted& submitted) {
   cause_ = {.text = fmt::format("arrival of {}", title(job)), .by = fmt::format("{}", id.value)};
   tell("job.submitted", job, fmt::format("{} submitted by {}", title(job), job.user));
   arrive(job);
+  tell_shadow(job);
 }
 
 void Controller::take(const wire::Cancelled& cancelled) {
@@ -170,6 +165,7 @@ void Controller::take(const wire::Cancelled& cancelled) {
   cause_ = {.text = fmt::format("{} was cancelled", title(job)), .by = cancelled.user()};
   send_stop(job, cancelled.reason());
   leave_engine(job, Outcome::Cancelled);
+  leave_shadow(job);
   finish(job, LiveState::Cancelled, "job.cancelled",
          fmt::format("{} cancelled by {}", title(job), cancelled.user()));
 }
@@ -184,29 +180,23 @@ void Controller::take(const wire::Scaled& scaled) {
   *job.spec.mutable_workers() = scaled.workers();
   leave_engine(job, Outcome::Cancelled);
   arrive(job);
+  leave_shadow(job);
+  tell_shadow(job);
 }
 
 void Controller::take(const wire::AgentHello& hello) {
-  for (const wire::AgentNode& node : hello.nodes()) {
-    for (NodeRecord& record : nodes_) {
-      if (record.node.agent == hello.agent() && record.node.name == node.name()) {
-        record.is_attached = true;
-        record.is_emulated = node.emulated();
-        record.devices.clear();
-        for (const wire::AgentSlot& slot : node.slots()) {
-          record.devices.push_back(slot.description());
-        }
-      }
-    }
-  }
   cause_ = {.text = fmt::format("agent {} came", hello.agent()), .by = hello.agent()};
+  for (const wire::AgentNode& node : hello.nodes()) {
+    welcome(node, hello.agent());
+  }
   reconcile(hello);
   refresh_nodes();
 }
 
-void Controller::take(const wire::JobReport& report) {
+void Controller::take(const wire::JobReport& said) {
+  const wire::JobReport report = believed(said);
   const auto found = jobs_.find(job_id_of(report.job()));
-  if (found == jobs_.end() || is_over(found->second.state)) {
+  if (found == jobs_.end() || is_over(found->second.state) || is_foreign(found->second)) {
     return;
   }
   LiveJob& job = found->second;
@@ -214,7 +204,7 @@ void Controller::take(const wire::JobReport& report) {
   job.done = report.done();
   job.loss = report.loss();
   job.speed = report.speed() > 0 ? report.speed() : job.speed;
-  job.restarts = static_cast<int>(report.restarts());
+  job.restarts = job.restarts_before + static_cast<int>(report.restarts());
   if (job.started == kNever && report.done() > 0) {
     job.started = now_;
     tell("job.started", job, fmt::format("{} trains", title(job)));
@@ -260,17 +250,29 @@ void Controller::take(const wire::SlotsHeld& held) {
   slots_.hold(found->first, slot_set(held.slots()));
 }
 
-void Controller::take(const wire::JobEnded& ended) {
+void Controller::take(const wire::JobEnded& said) {
+  const wire::JobEnded ended = believed(said);
   const auto found = jobs_.find(job_id_of(ended.job()));
   wire::ToAgent forget;
   forget.mutable_forget()->set_job(ended.job());
   if (found == jobs_.end()) {
-    effects_.orders.push_back({.agent = {}, .message = forget});
+    effects_.orders.push_back({.agent = speaker_, .message = forget});
     return;
   }
   LiveJob& job = found->second;
+  if (is_foreign(job)) {
+    let_go(job, speaker_);
+    if (ended.outcome() == "finished" && job.agents.contains(speaker_) && !is_over(job.state)) {
+      // It was given up for lost and got there first.
+      send_stop(job, "it has finished elsewhere");
+      on_final_end(job, ended);
+    }
+    effects_.orders.push_back({.agent = speaker_, .message = forget});
+    return;
+  }
   if (ended.outcome() == "suspended" || ended.outcome() == "lost" || ended.outcome() == "requeue") {
     on_loss(job, ended);
+    effects_.orders.push_back({.agent = agent_of(job), .message = forget});
     return;
   }
   count_use(job);
@@ -293,6 +295,7 @@ void Controller::on_final_end(LiveJob& job, const wire::JobEnded& ended) {
   if (is_finished) {
     finish(job, LiveState::Succeeded, "job.succeeded", fmt::format("{} finished", title(job)));
   } else {
+    leave_shadow(job);
     finish(job, LiveState::Failed, "job.failed",
            fmt::format("{} failed: {}", title(job), job.end.cause));
   }
@@ -303,9 +306,13 @@ void Controller::on_loss(LiveJob& job, const wire::JobEnded& ended) {
   if (is_over(job.state) || ended.order() < job.order) {
     return;  // A later order is under way and starts it again.
   }
+  if (job.state == LiveState::Recovering && slots_.ordered(job.id).empty()) {
+    return;  // Agents tell of an end until the next order: it is no further loss.
+  }
   set_training(job, 0);
   slots_.release(job.id);
   job.done = ended.done();
+  job.restarts_before = job.restarts;
   const bool is_ours = ended.outcome() != "lost" && slots_.wanted(job.id) == 0;
   if (is_ours) {
     job.state = LiveState::Suspended;
@@ -326,7 +333,7 @@ void Controller::on_loss(LiveJob& job, const wire::JobEnded& ended) {
     return;
   }
   job.state = LiveState::Recovering;
-  ++job.restarts;
+  job.restarts_before = ++job.restarts;
   cause_ = {.text = fmt::format("{} lost its workers", title(job))};
   tell("job.recovering", job, fmt::format("{}: {}", title(job), ended.detail()));
   if (job.share > 0) {
@@ -335,13 +342,18 @@ void Controller::on_loss(LiveJob& job, const wire::JobEnded& ended) {
 }
 
 void Controller::take(const wire::NodeChanged& change) {
-  for (NodeRecord& record : nodes_) {
-    if (record.node.name == change.node()) {
-      record.is_attached = change.up();
-    }
-  }
   cause_ = {.text = fmt::format("node {} {}", change.node(), change.up() ? "came" : "is gone"),
             .by = change.node()};
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].node.name != change.node()) {
+      continue;
+    }
+    nodes_[i].is_attached = change.up();
+    slots_.set_lost(NodeId{i}, !change.up());
+    if (!change.up()) {
+      lose_jobs_on(NodeId{i});
+    }
+  }
   refresh_nodes();
 }
 
@@ -366,40 +378,18 @@ void Controller::take(const wire::NodeRequested& request) {
   refresh_nodes();
 }
 
-void Controller::take(const wire::TenantSet& tenant) {
-  if (tenant.removed()) {
-    tenants_.erase(tenant.tenant().name());
-  } else {
-    tenants_[tenant.tenant().name()] = tenant.tenant();
-  }
-}
-
 void Controller::take(const wire::PolicySet& policy) {
-  if (policy.is_shadow() || policy.policy() == policy_) {
+  if (policy.is_shadow()) {
+    set_shadow(policy);
     return;
   }
-  auto engine = make_engine(policy.policy());
-  if (!engine) {
-    tell("alarm", engine.error().message);
+  if (policy.policy() == policy_) {
     return;
   }
-  engine_.emplace(*std::move(engine));
-  policy_ = policy.policy();
-  wake_ = kNever;
-  names_.clear();
-  cause_ = {.text = fmt::format("{} set the policy {}", policy.user(), policy_),
+  cause_ = {.text = fmt::format("{} set the policy {}", policy.user(), policy.policy()),
             .by = policy.user()};
   tell("policy.changed", cause_.text);
-  for (NodeRecord& record : nodes_) {
-    record.is_up = true;
-  }
-  refresh_nodes();
-  for (auto& [id, job] : jobs_) {
-    if (!is_over(job.state)) {
-      slots_.want(id, {});
-      arrive(job);
-    }
-  }
+  begin_again(policy.policy());
 }
 
 void Controller::take(const wire::Woken& /*woken*/) {

@@ -21,6 +21,7 @@
 #include "rubato/live/live_job.h"
 #include "rubato/live/live_node.h"
 #include "rubato/live/quote_record.h"
+#include "rubato/live/shadow_policy.h"
 #include "rubato/live/slot_book.h"
 #include "rubato/live/usage_sums.h"
 #include "rubato/wire/journal.pb.h"
@@ -64,8 +65,15 @@ class Controller {
   [[nodiscard]] const LiveJob* find(JobId job) const;
   [[nodiscard]] wire::JobStatus status(Instant now, const LiveJob& job) const;
   [[nodiscard]] wire::NodeList nodes() const;
+  /// In the order in which they came; none ever goes.
+  [[nodiscard]] const std::vector<NodeRecord>& node_records() const { return nodes_; }
+  /// Whether the last order for this job went to this agent.
+  [[nodiscard]] bool is_with(JobId job, const std::string& agent) const;
   [[nodiscard]] wire::ReportReply report(Instant now, Instant since) const;
   [[nodiscard]] wire::TenantList tenants(Instant now) const;
+  /// Why a tenant cannot be set so: too much would be guaranteed, or a promise broken; empty: it
+  /// can.
+  [[nodiscard]] std::string why_not(const wire::TenantStatus& tenant) const;
   /// Active jobs as the engine would meet them now, with the work that is left.
   [[nodiscard]] std::vector<Job> active_jobs() const;
   [[nodiscard]] const UsageSums& usage() const { return usage_; }
@@ -77,6 +85,8 @@ class Controller {
   [[nodiscard]] const Engine& engine() const { return *engine_; }
   [[nodiscard]] const ControllerOptions& options() const { return options_; }
   [[nodiscard]] const std::string& policy() const { return policy_; }
+  /// The policy and its shadow, and how both did since the shadow began.
+  [[nodiscard]] wire::PolicyStatus policy_status() const;
   [[nodiscard]] Instant now() const { return now_; }
 
  private:
@@ -105,8 +115,10 @@ class Controller {
   void take(const wire::Woken& woken);
 
   // Engine in, commands out.
-  [[nodiscard]] Result<Engine> make_engine(const std::string& policy) const;
+  /// On the first so many nodes.
+  [[nodiscard]] Result<Engine> make_engine(const std::string& policy, std::size_t nodes) const;
   void feed(const Event& event);
+  void carry_out_all(const Commands& commands);
   void carry_out(const Answer& answer);
   void carry_out(const Run& run);
   void carry_out(const Suspend& suspend);
@@ -115,6 +127,14 @@ class Controller {
   void carry_out(const Rebatch& /*rebatch*/) {}
   void carry_out(const Stall& /*stall*/) {}
   [[nodiscard]] LiveJob* by_engine_id(JobId id);
+
+  [[nodiscard]] std::vector<TenantGpus> guarantees(const Topology& machines) const;
+  void begin_again(const std::string& policy);
+  void set_shadow(const wire::PolicySet& policy);
+  [[nodiscard]] Status load_shadow(const wire::SavedShadow& from);
+  void tell_shadow(const LiveJob& job);
+  void leave_shadow(const LiveJob& job);
+  [[nodiscard]] Instant shadow_wake() const;
 
   /// Tells the engine of a job, under a new name if it had one.
   void arrive(LiveJob& job);
@@ -133,6 +153,12 @@ class Controller {
   void on_final_end(LiveJob& job, const wire::JobEnded& ended);
   void on_loss(LiveJob& job, const wire::JobEnded& ended);
   void reconcile(const wire::AgentHello& hello);
+  void welcome(const wire::AgentNode& node, const std::string& agent);
+  void join(const wire::AgentNode& node, const std::string& agent);
+  void lose_jobs_on(NodeId node);
+  /// The last word came from an agent that the job has left.
+  [[nodiscard]] bool is_foreign(const LiveJob& job) const;
+  void let_go(const LiveJob& job, const std::string& agent);
   void learn(LiveJob& job, const wire::JobReport& report);
   /// Steps since it got its name in the engine, with those under way.
   [[nodiscard]] double estimated_done(const LiveJob& job) const;
@@ -156,10 +182,12 @@ class Controller {
   void settle();
   void send_run(LiveJob& job, const SlotSet& slots);
   void repeat_order(LiveJob& job);
+  void suspend_there(const LiveJob& job, const std::string& agent);
   void send_stop(LiveJob& job, const std::string& reason);
   [[nodiscard]] SlotSet slot_set(
       const google::protobuf::RepeatedPtrField<wire::SlotName>& names) const;
   [[nodiscard]] std::string agent_of(const LiveJob& job) const;
+  [[nodiscard]] int site_of(const std::string& agent);
   wire::EventRecord& tell(std::string_view type, std::string message);
   wire::EventRecord& tell(std::string_view type, const LiveJob& job, std::string message);
 
@@ -176,10 +204,15 @@ class Controller {
   std::uint64_t next_engine_id_ = 1;
   std::uint64_t next_event_ = 1;
   std::vector<NodeRecord> nodes_;
+  std::size_t engine_nodes_ = 0;      // That there were when the engine was made.
+  std::map<std::string, int> sites_;  // Numbers of agents, for the slot book.
   SlotBook slots_;
   std::map<JobId, std::string> agents_;  // That last had the job.
   std::map<SpeedKey, std::vector<wire::SpeedPoint>> speeds_;
   std::map<std::string, wire::TenantStatus> tenants_;
+  std::optional<ShadowPolicy> shadow_;
+  std::size_t shadow_nodes_ = 0;  // That there were when it began.
+  UsageSums usage_at_shadow_;
   UsageSums usage_;
   int training_ = 0;  // Workers that train, of all jobs.
   QuoteRecord quote_record_;
@@ -191,6 +224,7 @@ class Controller {
   // While one input is handled.
   Effects effects_;
   Cause cause_;
+  std::string speaker_;  // The agent whose word it is.
   std::deque<Verdict> offers_;
   std::vector<JobId> refused_;
 };

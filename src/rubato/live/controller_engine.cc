@@ -37,16 +37,19 @@ WorkerCounts counts_of(const wire::WorkerLimits& limits) {
 
 }  // namespace
 
-Result<Engine> Controller::make_engine(const std::string& policy) const {
-  return Engine::make(topology_, SpeedBook({}, topology_), policy,
+Result<Engine> Controller::make_engine(const std::string& policy, std::size_t nodes) const {
+  const Topology machines = topology_of(std::span(nodes_).first(nodes));
+  return Engine::make(machines, SpeedBook({}, machines), policy,
                       EngineOptions{.accounting = Accounting::Physical,
                                     .slot = options_.slot,
                                     .restart = options_.resize_pause,
-                                    .seed = options_.seed});
+                                    .seed = options_.seed,
+                                    .guarantees = guarantees(machines)});
 }
 
-void Controller::feed(const Event& event) {
-  const Commands commands = engine_->on(now_, event);
+void Controller::feed(const Event& event) { carry_out_all(engine_->on(now_, event)); }
+
+void Controller::carry_out_all(const Commands& commands) {
   for (const Command& command : commands) {
     effects_.commands += command_line(command);
     std::visit([this](const auto& each) { carry_out(each); }, command);
@@ -228,13 +231,18 @@ void Controller::set_share(LiveJob& job, int share) {
 void Controller::refresh_nodes() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     NodeRecord& record = nodes_[i];
+    std::erase_if(record.maintenance, [&](const ClosedTime& each) { return each.to <= now_; });
     const bool is_usable = record.is_usable(now_);
     if (is_usable != record.is_up) {
       record.is_up = is_usable;
       tell(is_usable ? "node.up" : "node.down",
            fmt::format("node {} {}", record.node.name, is_usable ? "is up" : "is down"))
           .set_node(record.node.name);
-      feed(NodeChange{.node = NodeId{i}, .up = is_usable});
+      const NodeChange change{.node = NodeId{i}, .up = is_usable};
+      feed(change);
+      if (shadow_) {
+        shadow_->change_node(now_, change);
+      }
     }
   }
 }
@@ -254,6 +262,7 @@ void Controller::learn(LiveJob& job, const wire::JobReport& report) {
   cause_ = {.text = fmt::format("the speed of job {} is known now", job.id.value)};
   leave_engine(job, Outcome::Cancelled);
   arrive(job);
+  tell_shadow(job);
 }
 
 // Says once that a promise is in danger, and once that it is not any more.

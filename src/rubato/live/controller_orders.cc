@@ -11,11 +11,16 @@ namespace rubato {
 SlotSet Controller::slot_set(
     const google::protobuf::RepeatedPtrField<wire::SlotName>& names) const {
   SlotSet slots;
+  if (names.empty()) {
+    return slots;
+  }
+  std::map<std::string_view, std::size_t> nodes;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    nodes.emplace(nodes_[i].node.name, i);
+  }
   for (const wire::SlotName& name : names) {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].node.name == name.node()) {
-        slots.insert({.node = NodeId{i}, .index = name.index()});
-      }
+    if (const auto found = nodes.find(name.node()); found != nodes.end()) {
+      slots.insert({.node = NodeId{found->second}, .index = name.index()});
     }
   }
   return slots;
@@ -52,6 +57,7 @@ void Controller::send_run(LiveJob& job, const SlotSet& slots) {
   }
   if (!slots.empty()) {
     agents_[job.id] = nodes_.at(slots.begin()->node.value).node.agent;
+    job.agents.insert(agents_[job.id]);
   }
   if (job.state != LiveState::Profiling && job.state != LiveState::Recovering) {
     const bool is_new = job.workers == 0;
@@ -103,11 +109,18 @@ void Controller::reconcile(const wire::AgentHello& hello) {
       effects_.orders.push_back({.agent = hello.agent(), .message = std::move(message)});
     } else {
       count_use(found->second);
+      slots_.claim(found->first, slot_set(job.slots()));
       slots_.hold(found->first, slot_set(job.slots()));
+      if (agent_of(found->second) != hello.agent()) {
+        suspend_there(found->second, hello.agent());
+      }
     }
   }
   for (auto& [id, job] : jobs_) {
     if (job.order == 0 || agent_of(job) != hello.agent()) {
+      if (!there.contains(id)) {
+        let_go(job, hello.agent());
+      }
       continue;
     }
     const auto known = there.find(id);
@@ -120,20 +133,31 @@ void Controller::reconcile(const wire::AgentHello& hello) {
     if (known == there.end() || known->second->order() < job.order) {
       if (known == there.end()) {
         set_training(job, 0);
+        slots_.hold(id, {});
       }
-      repeat_order(job);
+      // What is suspended and not there is as it should be.
+      if (known != there.end() || !slots_.ordered(id).empty()) {
+        repeat_order(job);
+      }
     }
   }
 }
 
 // The last order once more, with its own number.
 void Controller::repeat_order(LiveJob& job) {
-  const SlotSet slots = slots_.ordered(job.id);
-  if (slots.empty() && job.workers == 0) {
-    return;
-  }
   --job.order;
-  send_run(job, slots);
+  send_run(job, slots_.ordered(job.id));
+}
+
+// Ends a copy that went on where nobody was heard of while the job was given to another agent. Its
+// number is that of the last order, which the copy has not seen.
+void Controller::suspend_there(const LiveJob& job, const std::string& agent) {
+  wire::ToAgent message;
+  wire::JobOrder& order = *message.mutable_run();
+  order.set_job(std::to_string(job.id.value));
+  order.set_order(job.order);
+  *order.mutable_spec() = job.spec;
+  effects_.orders.push_back({.agent = agent, .message = std::move(message)});
 }
 
 wire::EventRecord& Controller::tell(std::string_view type, std::string message) {
@@ -162,8 +186,10 @@ void Controller::count_use(LiveJob& job) {
   job.used_until = now_;
 }
 
-void Controller::set_training(LiveJob& job, int workers) {
+// No job trains with more workers than it has slots.
+void Controller::set_training(LiveJob& job, int said) {
   count_use(job);
+  const int workers = std::min(said, static_cast<int>(slots_.owned(job.id).size()));
   training_ += workers - job.workers;
   job.workers = workers;
 }

@@ -1,4 +1,5 @@
 // The controller's state as bytes, and back.
+#include <algorithm>
 #include <utility>
 
 #include "rubato/live/controller.h"
@@ -32,6 +33,7 @@ wire::SavedJob saved(const LiveJob& job) {
   to.set_parameter_hash(job.end.parameter_hash);
   to.set_order(job.order);
   to.set_decided_us(micros(job.decided));
+  to.mutable_agents()->Assign(job.agents.begin(), job.agents.end());
   to.set_share(job.share);
   to.set_done(job.done);
   to.set_speed(job.speed);
@@ -45,6 +47,7 @@ wire::SavedJob saved(const LiveJob& job) {
   to.set_losses(job.losses);
   to.set_done_at_loss(job.done_at_loss);
   to.set_restarts(job.restarts);
+  to.set_restarts_before(job.restarts_before);
   for (const ResizeRecord& resize : job.resizes) {
     wire::SavedResize& each = *to.add_resizes();
     each.set_at_us(micros(resize.at));
@@ -80,6 +83,7 @@ LiveJob restored(const wire::SavedJob& from) {
              .parameter_hash = from.parameter_hash()};
   job.order = from.order();
   job.decided = moment_of(from.decided_us());
+  job.agents.insert(from.agents().begin(), from.agents().end());
   job.share = from.share();
   job.done = from.done();
   job.speed = from.speed();
@@ -93,6 +97,7 @@ LiveJob restored(const wire::SavedJob& from) {
   job.losses = from.losses();
   job.done_at_loss = from.done_at_loss();
   job.restarts = from.restarts();
+  job.restarts_before = from.restarts_before();
   for (const wire::SavedResize& each : from.resizes()) {
     job.resizes.push_back({.at = moment_of(each.at_us()),
                            .before = each.before(),
@@ -109,12 +114,33 @@ wire::SavedNode saved(const NodeRecord& node) {
   to.set_is_draining(node.is_draining);
   to.set_is_emulated(node.is_emulated);
   to.set_is_up(node.is_up);
+  to.set_name(node.node.name);
+  to.set_agent(node.node.agent);
+  to.set_gpu_type(node.node.gpu_type);
+  to.set_slots(node.node.slots);
   to.mutable_devices()->Assign(node.devices.begin(), node.devices.end());
   for (const ClosedTime& window : node.maintenance) {
     to.add_closed_us(micros(window.from));
     to.add_closed_us(micros(window.to));
   }
   return to;
+}
+
+LiveNode live_node(const wire::SavedNode& from) {
+  return {.name = from.name(),
+          .agent = from.agent(),
+          .gpu_type = from.gpu_type(),
+          .slots = from.slots()};
+}
+
+// Whether there are at least the nodes that the platform was set up with, and none is impossible.
+bool has_all_nodes(const wire::SavedController& from, std::size_t given) {
+  const auto nodes = static_cast<std::size_t>(from.nodes_size());
+  const bool are_possible = std::ranges::all_of(from.nodes(), [](const wire::SavedNode& node) {
+    return node.name().empty() || (node.slots() >= 1 && node.slots() <= kSlotsOfALiveNodeMax);
+  });
+  return nodes >= given && are_possible && from.engine_nodes() >= 0 &&
+         static_cast<std::size_t>(from.engine_nodes()) <= nodes;
 }
 
 void restore(const wire::SavedNode& from, NodeRecord& node) {
@@ -170,18 +196,54 @@ std::string Controller::save() const {
   to.mutable_quote_errors()->Assign(quote_errors().begin(), quote_errors().end());
   to.set_outlook_from_us(micros(outlook_from_));
   to.set_outlook_visits(outlook_visits_);
+  to.set_engine_nodes(static_cast<int>(engine_nodes_));
   to.set_engine(engine_->save());
+  if (shadow_) {
+    *to.mutable_shadow() = shadow_->save();
+    to.mutable_shadow()->set_nodes(static_cast<int>(shadow_nodes_));
+    to.mutable_shadow()->set_useful_before(usage_at_shadow_.useful);
+    to.mutable_shadow()->set_lost_before(usage_at_shadow_.lost);
+    to.mutable_shadow()->set_idle_before(usage_at_shadow_.idle);
+  }
   return to.SerializeAsString();
+}
+
+Status Controller::load_shadow(const wire::SavedShadow& from) {
+  shadow_nodes_ = static_cast<std::size_t>(std::max(from.nodes(), 0));
+  if (shadow_nodes_ > nodes_.size()) {
+    return bad_input("the shadow began with nodes that there are not");
+  }
+  auto engine = make_engine(from.policy(), shadow_nodes_);
+  if (!engine) {
+    return engine.error();
+  }
+  shadow_.emplace(from.policy(), *std::move(engine), Instant{});
+  usage_at_shadow_ = {
+      .useful = from.useful_before(), .lost = from.lost_before(), .idle = from.idle_before()};
+  return shadow_->load(from);
 }
 
 Result<Controller> Controller::load(const ControllerOptions& options, std::string_view bytes) {
   wire::SavedController from;
   if (!from.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
-      static_cast<std::size_t>(from.nodes_size()) != options.nodes.size()) {
+      !has_all_nodes(from, options.nodes.size())) {
     return Error{.code = ErrorCode::BadInput, .message = "the checkpoint cannot be read"};
   }
-  Controller controller(options);
-  auto engine = controller.make_engine(from.policy());
+  ControllerOptions grown = options;
+  for (int i = 0; i < from.nodes_size(); ++i) {
+    if (!from.nodes(i).name().empty()) {
+      grown.nodes.resize(std::max(grown.nodes.size(), static_cast<std::size_t>(i) + 1));
+      grown.nodes[static_cast<std::size_t>(i)] = live_node(from.nodes(i));
+    }
+  }
+  Controller controller(grown);
+  controller.options_ = options;
+  controller.engine_nodes_ =
+      from.engine_nodes() == 0 ? grown.nodes.size() : static_cast<std::size_t>(from.engine_nodes());
+  for (const wire::TenantStatus& tenant : from.tenants()) {
+    controller.tenants_[tenant.name()] = tenant;
+  }
+  auto engine = controller.make_engine(from.policy(), controller.engine_nodes_);
   if (!engine) {
     return engine.error();
   }
@@ -210,19 +272,23 @@ Result<Controller> Controller::load(const ControllerOptions& options, std::strin
     controller.slots_.load(seats);
   }
   for (int i = 0; i < from.nodes_size(); ++i) {
-    restore(from.nodes(i), controller.nodes_[static_cast<std::size_t>(i)]);
+    NodeRecord& node = controller.nodes_[static_cast<std::size_t>(i)];
+    restore(from.nodes(i), node);
+    controller.slots_.set_lost(NodeId{static_cast<std::uint64_t>(i)}, !node.is_attached);
   }
   for (const wire::SavedSpeeds& each : from.speeds()) {
     controller.speeds_[{each.model(), each.batch()}].assign(each.speeds().begin(),
                                                             each.speeds().end());
   }
-  for (const wire::TenantStatus& tenant : from.tenants()) {
-    controller.tenants_[tenant.name()] = tenant;
-  }
   controller.usage_ = {.since = moment_of(from.usage_since_us()),
                        .useful = from.useful(),
                        .lost = from.lost(),
                        .idle = from.idle()};
+  if (from.has_shadow()) {
+    if (const Status loaded = controller.load_shadow(from.shadow()); !loaded) {
+      return loaded.error();
+    }
+  }
   controller.training_ = from.training();
   for (const double error : from.quote_errors()) {
     controller.quote_record_.add(error);

@@ -221,6 +221,7 @@ TEST(Controller, StartsAgainWhatWasLost) {
   EXPECT_EQ(job_in(world, id).restarts, 1);
   world.run(60);
   EXPECT_EQ(job_in(world, id).state, LiveState::Succeeded);
+  EXPECT_EQ(job_in(world, id).restarts, 1) << "what runs it since has counted from zero";
   EXPECT_LE(job_in(world, id).end.at, job_in(world, id).promise.promised);
 }
 
@@ -240,6 +241,22 @@ TEST(Controller, GivesUpAJobThatIsLostAgainAndAgain) {
     still.lose(stuck);
   }
   EXPECT_EQ(job_in(still, stuck).state, LiveState::Failed);
+}
+
+TEST(Controller, CountsALossOnceHoweverOftenItIsToldOf) {
+  ControllerWorld world(1, 4, 1);
+  const JobId id = world.submit(100'000, 0);
+  world.run(6);
+  world.lose(id);
+  const wire::JournalInput told = world.history().back().input;
+  for (int i = 0; i < 5; ++i) {
+    world.play(told);
+  }
+
+  EXPECT_EQ(job_in(world, id).state, LiveState::Recovering);
+  EXPECT_EQ(job_in(world, id).restarts, 1);
+  world.run(6);
+  EXPECT_EQ(job_in(world, id).state, LiveState::Running);
 }
 
 TEST(Controller, MovesJobsOffANodeThatIsDrained) {

@@ -243,6 +243,9 @@ wire::NodeList Controller::nodes() const {
 
 wire::ReportReply Controller::report(Instant now, Instant since) const {
   wire::ReportReply report;
+  if (shadow_) {
+    *report.mutable_policy() = policy_status();
+  }
   put(report.mutable_from(), since);
   put(report.mutable_to(), now);
   double jct = 0;

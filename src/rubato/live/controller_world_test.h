@@ -51,7 +51,7 @@ class ControllerWorld {
 
   /// A job with speeds in proportion to the workers' 0.9th power. Seconds of zero: no deadline.
   JobId submit(double steps, double deadline_seconds, bool is_speed_known = true,
-               const std::string& max_runtime = "") {
+               const std::string& max_runtime = "", const std::string& tenant = "") {
     const JobId id{next_job_++};
     wire::JournalInput input;
     wire::Submitted& submitted = *input.mutable_submitted();
@@ -59,6 +59,7 @@ class ControllerWorld {
     submitted.set_user("ann");
     submitted.mutable_spec()->set_steps(steps);
     submitted.mutable_spec()->set_max_runtime(max_runtime);
+    submitted.mutable_spec()->set_tenant(tenant);
     submitted.mutable_spec()->set_model(is_speed_known ? "known" : fmt::format("m{}", id.value));
     if (is_speed_known) {
       const auto points = true_speeds();
@@ -120,8 +121,8 @@ class ControllerWorld {
       if (mail_[i].first <= now_) {
         const wire::ToAgent message = mail_[i].second;
         mail_.erase(mail_.begin() + static_cast<std::ptrdiff_t>(i));
-        obey(message);
         i = static_cast<std::size_t>(-1);
+        obey(message);
       }
     }
   }
@@ -170,9 +171,7 @@ class ControllerWorld {
     play(held);
   }
 
-  static JobId job_of(const wire::ToAgent& message) {
-    return JobId{std::stoull(message.run().job())};
-  }
+  static JobId job_of(const wire::ToAgent& order) { return JobId{std::stoull(order.run().job())}; }
 
   void check_slots() {
     std::set<std::pair<std::string, int>> used;

@@ -1,6 +1,7 @@
 // A job of the live platform: what its owner asked for, and all that became of it.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,10 +82,11 @@ struct LiveJob {
   PromiseRecord promise{};
   EndRecord end{};
 
-  std::uint64_t order = 0;  // Number of the last one that was sent.
-  Instant decided{};        // When the engine last gave it workers, or other ones.
-  int share = 0;            // Workers the engine gave it.
-  double done = 0;          // Steps, as reported.
+  std::uint64_t order = 0;         // Number of the last one that was sent.
+  std::set<std::string> agents{};  // All that were ever ordered to run it.
+  Instant decided{};               // When the engine last gave it workers, or other ones.
+  int share = 0;                   // Workers the engine gave it.
+  double done = 0;                 // Steps, as reported.
   double speed = 0;
   double loss = 0;
   int workers = 0;                         // That train, as reported.
@@ -96,6 +98,7 @@ struct LiveJob {
   int losses = 0;  // Of what ran it, in a row, without a step between them.
   double done_at_loss = 0;
   int restarts = 0;
+  int restarts_before = 0;              // Before what runs it now began, which counts from zero.
   std::vector<ResizeRecord> resizes{};  // The last kResizesKept.
 
   static constexpr std::size_t kResizesKept = 200;

@@ -1,13 +1,18 @@
 // A node of the live platform as the controller knows it.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "rubato/base/time.h"
+#include "rubato/core/topology.h"
 #include "rubato/live/controller_options.h"
 
 namespace rubato {
+
+inline constexpr int kLiveNodesMax = 10'000;
+inline constexpr int kSlotsOfALiveNodeMax = 1'024;
 
 /// When a node is not to be used.
 struct ClosedTime {
@@ -34,5 +39,8 @@ struct NodeRecord {
     return is_attached && !is_draining;
   }
 };
+
+/// A job runs within one agent's nodes, so each agent is a region.
+[[nodiscard]] Topology topology_of(std::span<const NodeRecord> nodes);
 
 }  // namespace rubato

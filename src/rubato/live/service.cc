@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "rubato/live/agent_words.h"
 #include "rubato/live/repair_text.h"
 
 namespace rubato {
@@ -91,8 +92,8 @@ Status Service::replay(std::uint64_t after) {
     return ok_status();
   });
   // Agents that do not come back after our own return are missed as any other.
-  for (const LiveNode& node : controller_.options().nodes) {
-    agents_[node.agent].heard = clock_.now();
+  for (const NodeRecord& node : controller_.node_records()) {
+    agents_[node.node.agent].heard = clock_.now();
   }
   for (const auto& [id, job] : controller_.jobs()) {
     next_job_ = std::max(next_job_, id.value + 1);
@@ -207,25 +208,47 @@ void Service::attach(const std::string& agent, AgentPort* port) {
   });
 }
 
-void Service::hear(const std::string& agent, const wire::FromAgent& message) {
-  (void)queue_.post([this, agent, message] { take(agent, message); },
-                    CommitQueue<Task>::Kind::Reserved);
+void Service::hear(const std::string& agent, const wire::FromAgent& message, AgentPort* port) {
+  (void)queue_.post(
+      [this, agent, message, port] {
+        if (port != nullptr) {
+          agents_[agent].port = port;
+          agents_[agent].is_remote = true;
+        }
+        take(agent, message);
+      },
+      CommitQueue<Task>::Kind::Reserved);
+}
+
+void Service::detach_remote() {
+  (void)ask<bool>([this]() -> Answered<bool> {
+    for (auto& [name, line] : agents_) {
+      line.port = line.is_remote ? nullptr : line.port;
+    }
+    return true;
+  });
 }
 
 void Service::take(const std::string& agent, const wire::FromAgent& message) {
   AgentLine& line = agents_[agent];
   line.heard = now_;
   if (line.is_silent && !message.has_hello()) {
-    change_nodes_of(agent, true, "its agent is heard again");
+    // Its jobs may have been given to others: it is used again when we know what runs there.
+    wire::ToAgent greet;
+    greet.mutable_greet();
+    send({.agent = agent, .message = greet});
+    return;
   }
   line.is_silent = false;
   wire::JournalInput input;
+  input.set_agent(agent);
   switch (message.kind_case()) {
     case wire::FromAgent::kHello:
       *input.mutable_hello() = message.hello();
+      input.mutable_hello()->set_agent(agent);
       break;
     case wire::FromAgent::kReport:
-      if (!tells_news(message.report())) {
+      if (!tells_news(agent, message.report())) {
         return;
       }
       *input.mutable_report() = message.report();
@@ -244,8 +267,12 @@ void Service::take(const std::string& agent, const wire::FromAgent& message) {
 }
 
 // Reports come every second; the journal gets those that change something, and one now and then.
-bool Service::tells_news(const wire::JobReport& report) {
-  const JobId id = job_id_of(report.job());
+bool Service::tells_news(const std::string& agent, const wire::JobReport& said) {
+  const JobId id = job_id_of(said.job());
+  if (!controller_.is_with(id, agent)) {
+    return false;
+  }
+  const wire::JobReport report = believed(said);
   reports_[id] = report;
   auto& [at, last] = journalled_[id];
   const bool is_news =
@@ -267,19 +294,22 @@ void Service::find_silent_agents() {
       continue;
     }
     line.is_silent = true;
-    change_nodes_of(name, false, "its agent is silent");
+    lose_nodes_of(name, "its agent is silent");
   }
 }
 
-void Service::change_nodes_of(const std::string& agent, bool up, const std::string& reason) {
-  for (const LiveNode& node : controller_.options().nodes) {
-    if (node.agent == agent) {
-      wire::JournalInput change;
-      change.mutable_node()->set_node(node.name);
-      change.mutable_node()->set_up(up);
-      change.mutable_node()->set_reason(reason);
-      apply(change);
+void Service::lose_nodes_of(const std::string& agent, const std::string& reason) {
+  std::vector<std::string> names;
+  for (const NodeRecord& node : controller_.node_records()) {
+    if (node.node.agent == agent && node.is_attached) {
+      names.push_back(node.node.name);
     }
+  }
+  for (const std::string& name : names) {
+    wire::JournalInput change;
+    change.mutable_node()->set_node(name);
+    change.mutable_node()->set_reason(reason);
+    apply(change);
   }
 }
 

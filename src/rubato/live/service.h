@@ -43,7 +43,8 @@ using WhatIf = std::function<Answered<wire::WhatIfReply>(const LivePosition& pos
                                                          const wire::WhatIfRequest& request)>;
 
 struct ServiceOptions {
-  std::string state_directory{};  // Must exist. Holds journal.sqlite, controller.state and jobs/.
+  std::string state_directory{};   // Must exist. Holds journal.sqlite, controller.state and jobs/.
+  std::string shared_directory{};  // Of all agents; logs of jobs elsewhere are there.
   ControllerOptions controller{};
   std::string version{};
   Duration agent_patience = std::chrono::seconds(5);    // Without a word: its nodes are gone.
@@ -66,8 +67,11 @@ class Service final : public Platform {
   /// Where orders for an agent go from now on; null: nowhere. The port must outlive its use: after
   /// a call with null it is not used any more.
   void attach(const std::string& agent, AgentPort* port);
-  /// From any thread.
-  void hear(const std::string& agent, const wire::FromAgent& message);
+  /// From any thread. With a port, for an agent elsewhere, answers go there from now on; until
+  /// detach_remote() it must be valid.
+  void hear(const std::string& agent, const wire::FromAgent& message, AgentPort* port = nullptr);
+  /// Sends nothing to agents elsewhere any more.
+  void detach_remote();
 
   /// How the last start went: inputs replayed, and commands that came out otherwise than
   /// journalled.
@@ -120,6 +124,7 @@ class Service final : public Platform {
 
   struct AgentLine {
     AgentPort* port = nullptr;
+    bool is_remote = false;
     Instant heard{};
     bool is_silent = false;
   };
@@ -134,9 +139,9 @@ class Service final : public Platform {
   void act();
   void keep_checkpoint(bool is_idle);
   void take(const std::string& agent, const wire::FromAgent& message);
-  [[nodiscard]] bool tells_news(const wire::JobReport& report);
+  [[nodiscard]] bool tells_news(const std::string& agent, const wire::JobReport& report);
   void find_silent_agents();
-  void change_nodes_of(const std::string& agent, bool up, const std::string& reason);
+  void lose_nodes_of(const std::string& agent, const std::string& reason);
   void send(const AgentOrder& order);
   [[nodiscard]] const LiveJob* visible(const Caller& caller, const std::string& id) const;
   [[nodiscard]] wire::JobStatus status_of(const LiveJob& job) const;

@@ -12,7 +12,6 @@
 #include "rubato/live/log_reader.h"
 #include "rubato/live/service.h"
 #include "rubato/live/validate_spec.h"
-#include "rubato/policy/registry.h"
 
 namespace rubato {
 namespace {
@@ -21,10 +20,6 @@ constexpr int kPageMax = 1000;
 
 Refusal no_such_job(const std::string& id) {
   return {.kind = RefusalKind::NotFound, .message = fmt::format("there is no job {}", id)};
-}
-
-Refusal only_admins() {
-  return {.kind = RefusalKind::NotPermitted, .message = "this needs the role admin"};
 }
 
 bool sees(const Caller& caller, const LiveJob& job) {
@@ -294,160 +289,17 @@ Answered<Platform::LogPart> Service::logs(const Caller& caller, const std::strin
     return *refusal;
   }
   const bool is_ended = std::get<wire::JobStatus>(found).has_finished();
-  const auto path = std::filesystem::path(options_.state_directory) / "jobs" / id / "logs" / "log";
+  auto path = std::filesystem::path(options_.state_directory) / "jobs" / id / "logs" / "log";
+  std::error_code unseen;
+  if (!options_.shared_directory.empty() && !std::filesystem::exists(path, unseen)) {
+    path = std::filesystem::path(options_.shared_directory) / id / "logs" / "log";
+  }
   const auto part = read_log(path, {.from = from, .is_ended = is_ended});
   if (!part) {
     return Refusal{.kind = RefusalKind::Unavailable, .message = part.error().message};
   }
   return LogPart{
       .text = part->text, .next = part->next, .is_over = is_ended && part->next >= part->size};
-}
-
-Answered<wire::NodeList> Service::nodes(const Caller& /*caller*/) {
-  return ask<wire::NodeList>([this]() -> Answered<wire::NodeList> { return controller_.nodes(); });
-}
-
-Answered<wire::NodeStatus> Service::change_node(const Caller& caller, const std::string& name,
-                                                const wire::NodeRequest& request) {
-  if (caller.role != Role::Admin) {
-    return only_admins();
-  }
-  return ask<wire::NodeStatus>([this, caller, name, request]() -> Answered<wire::NodeStatus> {
-    wire::JournalInput input;
-    input.mutable_node_request()->set_node(name);
-    input.mutable_node_request()->set_user(caller.user);
-    *input.mutable_node_request()->mutable_request() = request;
-    const auto is_named = [&](const LiveNode& node) { return node.name == name; };
-    if (std::ranges::none_of(controller_.options().nodes, is_named)) {
-      return Refusal{.kind = RefusalKind::NotFound,
-                     .message = fmt::format("there is no node {}", name)};
-    }
-    apply(input);
-    const wire::NodeList list = controller_.nodes();
-    return *std::ranges::find_if(list.nodes(),
-                                 [&](const wire::NodeStatus& node) { return node.name() == name; });
-  });
-}
-
-Answered<wire::TenantList> Service::tenants(const Caller& caller) {
-  return ask<wire::TenantList>([this, caller]() -> Answered<wire::TenantList> {
-    wire::TenantList list = controller_.tenants(now_);
-    if (caller.role != Role::Admin && !caller.tenant.empty()) {
-      auto& tenants = *list.mutable_tenants();
-      const auto is_foreign = [&](const wire::TenantStatus& each) {
-        return each.name() != caller.tenant;
-      };
-      tenants.erase(std::remove_if(tenants.begin(), tenants.end(), is_foreign), tenants.end());
-    }
-    return list;
-  });
-}
-
-Answered<wire::TenantStatus> Service::set_tenant(const Caller& caller,
-                                                 const wire::TenantStatus& tenant) {
-  if (caller.role != Role::Admin) {
-    return only_admins();
-  }
-  return ask<wire::TenantStatus>([this, caller, tenant]() -> Answered<wire::TenantStatus> {
-    wire::JournalInput input;
-    *input.mutable_tenant()->mutable_tenant() = tenant;
-    input.mutable_tenant()->set_user(caller.user);
-    apply(input);
-    return tenant;
-  });
-}
-
-// GPU hours that a tenant has used beyond its budget; nothing if it has none or keeps to it.
-std::optional<Refusal> Service::over_budget(const std::string& tenant) const {
-  const wire::TenantStatus* set = controller_.tenant(tenant);
-  if (set == nullptr || set->budget_gpu_hours() <= 0) {
-    return std::nullopt;
-  }
-  const wire::TenantList list = controller_.tenants(now_);
-  for (const wire::TenantStatus& each : list.tenants()) {
-    if (each.name() == tenant && each.budget_gpu_hours() > 0 &&
-        each.used_gpu_hours() >= each.budget_gpu_hours()) {
-      return Refusal{.kind = RefusalKind::Infeasible,
-                     .message = fmt::format("tenant {} has used {:.1f} of its {:.1f} GPU hours",
-                                            tenant, each.used_gpu_hours(), each.budget_gpu_hours()),
-                     .field = "tenant"};
-    }
-  }
-  return std::nullopt;
-}
-
-LivePosition Service::position() const {
-  LivePosition position{.now = now_, .policy = controller_.policy()};
-  const wire::NodeList nodes = controller_.nodes();
-  for (const LiveNode& node : controller_.options().nodes) {
-    for (const wire::NodeStatus& status : nodes.nodes()) {
-      if (status.name() == node.name && status.up()) {
-        position.nodes.push_back(node);
-      }
-    }
-  }
-  position.jobs = controller_.active_jobs();
-  return position;
-}
-
-Answered<wire::WhatIfReply> Service::what_if(const Caller& caller,
-                                             const wire::WhatIfRequest& request) {
-  if (caller.role != Role::Admin) {
-    return only_admins();
-  }
-  if (!options_.what_if) {
-    return Refusal{.kind = RefusalKind::Unavailable, .message = "this server has no simulator"};
-  }
-  const auto position =
-      ask<LivePosition>([this]() -> Answered<LivePosition> { return this->position(); });
-  if (const auto* refusal = std::get_if<Refusal>(&position)) {
-    return *refusal;
-  }
-  return options_.what_if(std::get<LivePosition>(position), request);
-}
-
-Answered<wire::PolicyStatus> Service::policy(const Caller& /*caller*/) {
-  return ask<wire::PolicyStatus>([this]() -> Answered<wire::PolicyStatus> {
-    wire::PolicyStatus status;
-    status.set_live(controller_.policy());
-    return status;
-  });
-}
-
-Answered<wire::PolicyStatus> Service::set_policy(const Caller& caller, const std::string& policy,
-                                                 bool is_shadow) {
-  if (caller.role != Role::Admin) {
-    return only_admins();
-  }
-  if (const auto made = make_policy(policy); !made) {
-    return Refusal{.message = made.error().message, .field = "policy"};
-  }
-  return ask<wire::PolicyStatus>(
-      [this, caller, policy, is_shadow]() -> Answered<wire::PolicyStatus> {
-        wire::JournalInput input;
-        input.mutable_policy()->set_policy(policy);
-        input.mutable_policy()->set_is_shadow(is_shadow);
-        input.mutable_policy()->set_user(caller.user);
-        apply(input);
-        wire::PolicyStatus status;
-        status.set_live(controller_.policy());
-        return status;
-      });
-}
-
-Answered<wire::ReportReply> Service::report(const Caller& caller, double since_seconds) {
-  return ask<wire::ReportReply>([this, caller, since_seconds]() -> Answered<wire::ReportReply> {
-    const Instant since = since_seconds > 0 ? now_ - from_seconds(since_seconds) : Instant{};
-    wire::ReportReply report = controller_.report(now_, since);
-    if (caller.role != Role::Admin && !caller.tenant.empty()) {
-      auto& jobs = *report.mutable_jobs();
-      const auto foreign = [&](const wire::JobStatus& job) {
-        return job.spec().tenant() != caller.tenant;
-      };
-      jobs.erase(std::remove_if(jobs.begin(), jobs.end(), foreign), jobs.end());
-    }
-    return report;
-  });
 }
 
 wire::VersionReply Service::version() {

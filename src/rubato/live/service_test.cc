@@ -184,7 +184,9 @@ TEST(Service, TakesTheNodesOfASilentAgentForLost) {
   const StateFolder folder;
   ServiceOptions options = options_in(folder);
   options.agent_patience = std::chrono::milliseconds(200);
+  ListeningPort port;
   const auto service = Service::open(std::move(options)).value();
+  service->attach("a", &port);
   service->hear("a", hello());
   const auto is_up = [&] { return value_of(service->nodes(kAdmin)).nodes(0).up(); };
   EXPECT_TRUE(is_up());
@@ -195,6 +197,10 @@ TEST(Service, TakesTheNodesOfASilentAgentForLost) {
   wire::FromAgent alive;
   alive.mutable_alive();
   service->hear("a", alive);
+  EXPECT_FALSE(is_up()) << "its jobs may be with others now";
+  ASSERT_FALSE(port.messages().empty());
+  EXPECT_TRUE(port.messages().back().has_greet());
+  service->hear("a", hello());
   EXPECT_TRUE(is_up());
 }
 

@@ -33,6 +33,23 @@ void SlotBook::note(JobId job, const Seats& seats) {
   }
 }
 
+void SlotBook::add_node(int slots, int site) {
+  slots_.push_back(slots);
+  sites_.push_back(site);
+  lost_.push_back(false);
+}
+
+// Whether the job is on one site and wanted on another.
+bool SlotBook::is_to_leave(const Seats& seats) const {
+  if (seats.wanted.empty()) {
+    return false;
+  }
+  const int site = sites_.at(seats.wanted.begin()->first.value);
+  return std::ranges::any_of(seats.owned, [&](const SlotRef& slot) {
+    return sites_.at(slot.node.value) != site && !lost_.at(slot.node.value);
+  });
+}
+
 void SlotBook::want(JobId job, std::span<const NodeShare> nodes) {
   if (nodes.empty() && !jobs_.contains(job)) {
     return;
@@ -76,7 +93,9 @@ std::optional<SlotSet> SlotBook::order(JobId job) {
     is_short = is_short || missing > 0;
   }
   SlotSet next = kept;
-  if (is_short) {
+  if (is_to_leave(seats)) {
+    next.clear();
+  } else if (is_short) {
     // It waits with what it may keep of that which it was ordered to use.
     std::erase_if(next, [&](const SlotRef& slot) { return !seats.ordered.contains(slot); });
   } else {
@@ -107,6 +126,21 @@ void SlotBook::hold(JobId job, const SlotSet& held) {
     }
     return is_given_back;
   });
+}
+
+void SlotBook::claim(JobId job, const SlotSet& found) {
+  const auto known = jobs_.find(job);
+  if (known == jobs_.end()) {
+    return;
+  }
+  for (const SlotRef& slot : found) {
+    const bool exists =
+        slot.node.value < slots_.size() && slot.index >= 0 && slot.index < slots_[slot.node.value];
+    if (exists && is_free(slot)) {
+      owners_.emplace(slot, job);
+      known->second.owned.insert(slot);
+    }
+  }
 }
 
 void SlotBook::release(JobId job) {

@@ -32,7 +32,15 @@ using SlotSet = std::set<SlotRef>;
 class SlotBook {
  public:
   /// The number of slots of each node.
-  explicit SlotBook(std::vector<int> slots) : slots_(std::move(slots)) {}
+  explicit SlotBook(std::vector<int> slots)
+      : slots_(std::move(slots)), sites_(slots_.size(), 0), lost_(slots_.size(), false) {}
+
+  /// One more node. A job has slots of one site at a time: it leaves the one before it gets any of
+  /// another.
+  void add_node(int slots, int site);
+  void set_site(NodeId node, int site) { sites_.at(node.value) = site; }
+  /// Nobody hears of a lost node: jobs do not wait until they have left it.
+  void set_lost(NodeId node, bool is_lost) { lost_.at(node.value) = is_lost; }
 
   /// The job is to have so many slots of these nodes, and no others.
   void want(JobId job, std::span<const NodeShare> nodes);
@@ -41,6 +49,8 @@ class SlotBook {
   [[nodiscard]] std::optional<SlotSet> order(JobId job);
   /// The job says that it holds these and no others.
   void hold(JobId job, const SlotSet& held);
+  /// Those of these slots that are nobody's are the job's: it was found on them.
+  void claim(JobId job, const SlotSet& found);
   /// The job runs no more; what it wants is kept.
   void release(JobId job);
   /// The job is gone.
@@ -73,8 +83,11 @@ class SlotBook {
 
   [[nodiscard]] bool is_free(SlotRef slot) const { return !owners_.contains(slot); }
   void note(JobId job, const Seats& seats);
+  [[nodiscard]] bool is_to_leave(const Seats& seats) const;
 
   std::vector<int> slots_;
+  std::vector<int> sites_;  // Of each node.
+  std::vector<bool> lost_;
   std::map<SlotRef, JobId> owners_;
   std::map<JobId, Seats> jobs_;
   std::set<JobId> unserved_;  // Of jobs_, kept since everyone who settles asks for it.

@@ -119,7 +119,7 @@ wire::AgentNode gpu_node(const std::string& name, const GpuListing& listing) {
   node.set_name(name);
   for (const FoundGpu& gpu : listing.gpus) {
     wire::AgentSlot& slot = *node.add_slots();
-    slot.set_index(gpu.index);
+    slot.set_index(node.slots_size() - 1);  // One that is left out leaves no gap.
     // The driver and the CUDA library may count in different orders; the long name is the same.
     slot.set_device(gpu.uuid.starts_with("GPU-") ? gpu.uuid : std::to_string(gpu.index));
     slot.set_description(fmt::format("{}, {}", gpu.name, gpu.memory));

@@ -49,7 +49,7 @@ TEST(ForecastParity, TheEngineForeseesWhatTheSimulatorDoes) {
       const SimWatcher watcher{.on_event = [&](Instant now, const Event& event) {
         if (arrived < workload.jobs.size()) {
           (void)engine.on(now, event);
-          arrived += std::holds_alternative<Arrival>(event) ? 1 : 0;
+          arrived += std::holds_alternative<Arrival>(event) ? 1U : 0U;
         }
       }};
       const auto played = simulate(workload.jobs, topology, speeds, options, watcher);
