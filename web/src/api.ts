@@ -1,5 +1,7 @@
 // Calls of the REST interface. The token lives in this tab's session alone, never in an address.
 
+import { kept, keptAnswer } from './kept'
+
 export class ApiError extends Error {
   constructor(readonly status: number, message: string, readonly field = '', readonly suggestion = '') {
     super(message)
@@ -56,6 +58,7 @@ export async function open(path: string, init: RequestInit = {}): Promise<Respon
 }
 
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  if (kept) return keptAnswer(path) as T
   return (await open(path, { signal })).json()
 }
 

@@ -1,7 +1,7 @@
 // The frame around the pages: who is asking, where one can go, whether the line is alive.
 import { useEffect, useState } from 'preact/hooks'
 import { get, hasToken, setToken, whenUnauthorized, type ApiError } from './api'
-import { Empty, Failure, Link, Loading } from './parts'
+import { Empty, Failure, Link, Loading, Logo } from './parts'
 import { JobPage } from './pages/job'
 import { Jobs } from './pages/jobs'
 import { Login } from './pages/login'
@@ -11,6 +11,7 @@ import { Past } from './pages/past'
 import { Plan } from './pages/plan'
 import { Policies } from './pages/policies'
 import { Tenants } from './pages/tenants'
+import { kept } from './kept'
 import { useRoute, type Route } from './router'
 import { store, useStore } from './store'
 import { toggleTheme, useDark } from './theme'
@@ -51,16 +52,16 @@ function Frame(props: { route: Route; onLeave: () => void }) {
     <div class="frame">
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById('main')?.focus() }}>To the content</a>
       <header class="side">
-        <Link to="/" class="brand" label="Rubato, overview"><img src="/icon.svg" alt="" width="26" height="26" /><span>Rubato</span></Link>
+        <Link to="/" class="brand" label="Rubato, overview"><Logo size={26} /><span>Rubato</span></Link>
         <nav aria-label="Pages">
-          {PAGES.map(([page, label, path]) => (
+          {PAGES.filter(([page]) => !kept || page !== 'past').map(([page, label, path]) => (
             <Link key={page} to={`/${page}`} current={props.route.page === page} class="nav-link">
               <svg width="18" height="18" viewBox="0 0 24 24" aria-hidden="true"><path d={path} /></svg><span>{label}</span>
             </Link>
           ))}
         </nav>
         <div class="side-foot">
-          <span class={`line ${shared.isConnected ? 'is-live' : ''}`} role="status"><i aria-hidden="true" />{shared.isConnected ? 'live' : shared.isConnected === undefined ? 'connecting' : 'reconnecting'}</span>
+          <span class={`line ${shared.isConnected ? 'is-live' : ''}`} role="status"><i aria-hidden="true" />{kept ? 'history' : shared.isConnected ? 'live' : shared.isConnected === undefined ? 'connecting' : 'reconnecting'}</span>
           <span class="muted small who">{shared.me?.user} · {shared.me?.role}{shared.version && ` · ${shared.version.version}`}</span>
           <span class="side-buttons">
             <button class="icon-button" onClick={toggleTheme} aria-label={dark ? 'Use light colours' : 'Use dark colours'}>{dark ? '☀' : '☾'}</button>
@@ -70,6 +71,7 @@ function Frame(props: { route: Route; onLeave: () => void }) {
       </header>
       <main id="main" tabIndex={-1}>
         {shared.isConnected === false && <p class="banner" role="alert">The connection to the platform is lost; what you see may be old. Trying again.</p>}
+        {kept && <p class="banner">The history of a platform as of {new Date(Date.now()).toString()}; nothing here changes.</p>}
         <Page route={props.route} />
       </main>
     </div>

@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { jobHue } from './colors'
-import { go } from './router'
+import { addressOf, go } from './router'
 import { clockText, ms, spanText, utcText } from './time'
 import type { JobStatus, PlannedShare } from './types'
 
@@ -13,9 +13,17 @@ export function Link(props: { to: string; children: ComponentChildren; class?: s
     go(props.to)
   }
   return (
-    <a href={props.to} class={props.class} onClick={follow} aria-label={props.label} aria-current={props.current ? 'page' : undefined}>
+    <a href={addressOf(props.to)} class={props.class} onClick={follow} aria-label={props.label} aria-current={props.current ? 'page' : undefined}>
       {props.children}
     </a>
+  )
+}
+
+export function Logo(props: { size: number }) {
+  return (
+    <svg width={props.size} height={props.size} viewBox="0 0 32 32" aria-hidden="true">
+      <rect width="32" height="32" rx="8" fill="#3d4fb8" /><path d="M6 21c3.5 0 3.5-9 7-9s3.5 9 7 9 3.5-5 6-5" fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round" /><circle cx="26" cy="16" r="2.2" fill="#ffd479" />
+    </svg>
   )
 }
 

@@ -3,6 +3,7 @@
 // that train are asked for together every few seconds while somebody looks.
 import { useEffect, useState } from 'preact/hooks'
 import { get } from './api'
+import { kept } from './kept'
 import { follow } from './stream'
 import { OVER, type EventRecord, type JobList, type JobStatus, type Me, type Version } from './types'
 
@@ -77,6 +78,8 @@ class Store {
     const since = await this.readEvents(signal)
     await this.loadRest(first.next_page_token, signal)
     this.isComplete = true
+    this.changed()
+    if (kept) return
     this.timers.push(setInterval(() => void this.flush(), FLUSH_MS))
     void follow(since, (events) => this.hear(events), (state) => {
       if (state.connected && this.isConnected === false) this.dirty.add('')
@@ -111,7 +114,7 @@ class Store {
     for (;;) {
       const list = await get<{ events: EventRecord[]; next_sequence: string }>(`/v1/events?since=${since}&limit=10000`, signal)
       this.keep(list.events)
-      if (list.next_sequence === since) return since
+      if (kept || list.next_sequence === since) return since
       since = list.next_sequence
       if (list.events.length < 10_000) return since
     }

@@ -1,6 +1,7 @@
 // The dashboard in a real browser, at a real `rubato up` with jobs that really run (emulated ones).
 // SCREENSHOTS=DIR also writes pictures of the pages there.
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { after, before } from 'node:test'
@@ -210,6 +211,23 @@ test('the keyboard alone leads from page to page and through a dialog', () => vi
   await page.waitForFunction((old) => document.querySelector('canvas').getAttribute('aria-label') !== old, label)
 }))
 
+test('the history is one file that looks the same without a server', async () => {
+  const file = join(platform.folder, 'history.html')
+  execFileSync(process.env.RUBATO_BINARY ?? 'build/rubato', ['report', '--html', file, '--server', platform.url])
+  const { context, page, faults } = await openPage(browser, 'file://')
+  await page.goto(`file://${file}`)
+  await page.getByText('The history of a platform as of').waitFor()
+  await page.getByLabel('Pages').getByRole('link', { name: 'Plan' }).click()
+  await page.getByRole('img', { name: /Jobs on nodes over time/ }).waitFor()
+  await page.getByLabel('Pages').getByRole('link', { name: 'Jobs' }).click()
+  await page.getByRole('link', { name: 'by-form' }).click()
+  await page.getByText('Speed against prediction').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Cancel' }).count(), 0)
+  assert.deepEqual(await violations(page), [])
+  assert.deepEqual(faults, [])
+  await context.close()
+})
+
 test('the headers forbid inline scripts and frames', async () => {
   const reply = await fetch(`${platform.url}/plan`, { headers: { Accept: 'text/html' } })
   assert.equal(reply.status, 200)
@@ -250,7 +268,7 @@ test('a wrong token is rejected, a right one lets in and stays out of addresses'
   }
 })
 
-test('a platform that goes away is missed, and found again', async () => {
+test('a platform that goes away is missed', async () => {
   const mortal = await new PlatformScene().start({ emulate: '1x2' })
   const { context, page } = await openPage(browser, mortal.url)
   await page.goto('/')

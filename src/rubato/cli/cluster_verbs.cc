@@ -1,5 +1,6 @@
 #include "rubato/cli/cluster_verbs.h"
 
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,8 @@
 
 #include "rubato/cli/agent_verb.h"
 #include "rubato/cli/cluster_text.h"
+#include "rubato/cli/dashboard.h"
+#include "rubato/cli/history_page.h"
 #include "rubato/cli/moment_text.h"
 #include "rubato/cli/verb_answer.h"
 #include "rubato/cli/wall_clock.h"
@@ -28,6 +31,7 @@ struct ClusterFlags {
   std::string at{};
   std::string length{};
   std::string since{};
+  std::string html{};
   int add_gpus = 0;
   std::vector<std::string> remove_nodes{};
   std::string policy{};
@@ -124,7 +128,34 @@ int plan_maintenance(const ClusterFlags& flags) {
   return change_node(flags, request);
 }
 
+// The whole history as a file, whatever --since says.
+int write_history(const ClusterFlags& flags) {
+  auto client = PlatformClient::open(flags.client);
+  if (!client) {
+    return explain_failure("report", client.error());
+  }
+  auto answers = kept_answers(*client);
+  if (const auto* failure = std::get_if<CallFailure>(&answers)) {
+    return explain_failure("report", *failure);
+  }
+  const auto page = history_page(dashboard_files(), std::get<KeptAnswers>(answers));
+  if (!page) {
+    return explain_failure("report", page.error());
+  }
+  std::ofstream file(flags.html, std::ios::binary);
+  file << *page;
+  file.close();
+  if (!file) {
+    return explain_failure("report", bad_input("--html: cannot write " + flags.html));
+  }
+  fmt::print("wrote {}\n", flags.html);
+  return kExitOk;
+}
+
 int show_report(const ClusterFlags& flags) {
+  if (!flags.html.empty()) {
+    return write_history(flags);
+  }
   double seconds = 0;
   if (!flags.since.empty()) {
     const auto length = parse_duration(flags.since);
@@ -246,6 +277,8 @@ void add_cluster_verbs(CLI::App& app, int& exit_code) {
   const AddedVerb report = add_cluster_verb(
       app, "report", "Promises kept, GPU-hours useful, lost and idle", exit_code, show_report);
   report.app->add_option("--since", report.flags->since, "Such as 7d; default: from the beginning");
+  report.app->add_option("--html", report.flags->html,
+                         "Write the history as a page that needs no server");
   add_client_flags(*report.app, report.flags->client);
 
   const AddedVerb what_if = add_cluster_verb(

@@ -6,6 +6,7 @@ import { jobHue } from '../colors'
 import { useLoad, useTick } from '../load'
 import { counted, countText, decimals, percent, speedAt } from '../numbers'
 import { Card, Dialog, Dot, Empty, EtaBand, Failure, Field, jobName, Link, Meter, Moment, Shown, Slack, Sparkline, Stat, StateBadge } from '../parts'
+import { kept } from '../kept'
 import { may, store } from '../store'
 import { clockText, ms, relativeText, spanText } from '../time'
 import { OVER, type BlameEntry, type JobHistory, type JobStatus, type SubmitReply, type Why } from '../types'
@@ -247,7 +248,7 @@ export function JobPage(props: { id: string }) {
               <Card title="Why"><Reasons why={why.data} blame={blame.data?.entries} /></Card>
               <Card title="Where its workers sit"><Seats job={data} /></Card>
             </div>
-            <Logs id={data.id} />
+            {!kept && <Logs id={data.id} />}
             {dialog === 'scale' && <ScaleDialog job={data} history={history.data} onClose={() => { setDialog(''); job.reload() }} />}
             {dialog === 'cancel' && <CancelDialog job={data} onClose={() => { setDialog(''); job.reload() }} />}
           </>

@@ -1,7 +1,7 @@
 // Asks for a token when the platform wants one.
 import { useState } from 'preact/hooks'
 import { ApiError, get, setToken } from '../api'
-import { Field } from '../parts'
+import { Field, Logo } from '../parts'
 import type { Me } from '../types'
 
 export function Login(props: { onDone: (me: Me) => void }) {
@@ -24,7 +24,7 @@ export function Login(props: { onDone: (me: Me) => void }) {
   return (
     <main class="login">
       <form class="card" onSubmit={submit}>
-        <img src="/icon.svg" alt="" width="40" height="40" />
+        <Logo size={40} />
         <h1>Rubato</h1>
         <p class="muted">This platform asks for a token. It is kept in this tab until you close it, and never becomes part of an address.</p>
         <Field label="Token" error={problem}>

@@ -4,6 +4,7 @@ import { Chart } from '../chart'
 import { useLoad, useTick } from '../load'
 import { countText, percent } from '../numbers'
 import { Card, Dot, Empty, jobName, Link, Loading, Meter, Shown, Slack, Stat, stateText, stateTone } from '../parts'
+import { kept } from '../kept'
 import { useStore } from '../store'
 import { clockText, ms, relativeText } from '../time'
 import { OVER, type EventRecord, type Overview as Numbers, type Timeline } from '../types'
@@ -125,7 +126,7 @@ export function Overview() {
       </Shown>
       <div class="grid two even">
         <Card title="Alerts">{store.isComplete || store.events.length ? <Feed events={alerts} now={now} empty="All is well" /> : <Loading />}</Card>
-        <Card title="What happened" actions={<Link class="quiet-link" to="/past">Time travel</Link>}>
+        <Card title="What happened" actions={!kept && <Link class="quiet-link" to="/past">Time travel</Link>}>
           {store.isComplete || store.events.length ? <Feed events={store.events.slice(0, 9)} now={now} empty="Nothing happened yet" /> : <Loading />}
         </Card>
       </div>
