@@ -303,11 +303,13 @@ void Controller::on_loss(LiveJob& job, const wire::JobEnded& ended) {
   if (is_over(job.state) || ended.order() < job.order) {
     return;  // A later order is under way and starts it again.
   }
-  if (job.state == LiveState::Recovering && slots_.ordered(job.id).empty()) {
-    return;  // Agents tell of an end until the next order: it is no further loss.
-  }
+  // Agents tell of an end until the next order: it is no further loss.
+  const bool is_known = job.state == LiveState::Recovering && slots_.ordered(job.id).empty();
   set_training(job, 0);
   slots_.release(job.id);
+  if (is_known) {
+    return;
+  }
   job.done = ended.done();
   job.restarts_before = job.restarts;
   const bool is_ours = ended.outcome() != "lost" && slots_.wanted(job.id) == 0;
