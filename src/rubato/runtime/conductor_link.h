@@ -43,6 +43,8 @@ class ConductorLink final : public Rendezvous {
   [[nodiscard]] const wire::Welcome& welcome() const { return welcome_; }
   /// Sends a message; a lost conductor is noticed by the thread, not here.
   void send(const wire::FromWorker& message, const std::vector<int>& descriptors = {});
+  /// True if the conductor reads: a short message would not have to wait.
+  [[nodiscard]] bool has_room() const { return channel_.has_room(); }
 
   /// Asked for since the last call.
   [[nodiscard]] bool take_snapshot_request() { return wants_snapshot_.exchange(false); }

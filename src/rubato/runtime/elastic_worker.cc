@@ -268,8 +268,11 @@ Status ElasticWorker::commit() {
                        .times = times_,
                        .notes = report_.notes,
                        .split = split_});
-    for (const wire::FromWorker& message : observer_.take_messages(is_switching_)) {
-      link_->send(message);
+    // A conductor that is stopped must not stop the training: the observer keeps what it has seen.
+    if (link_->has_room()) {
+      for (const wire::FromWorker& message : observer_.take_messages(is_switching_)) {
+        link_->send(message);
+      }
     }
   }
   if (std::exchange(is_first_step_, false)) {

@@ -201,6 +201,29 @@ TEST_F(ElasticWorkerTest, GoOnWithoutALostMemberFromTheStepThatWasBrokenOff) {
   EXPECT_EQ(trainee(2).samples_used(), 12) << "no step counts twice, none is lost";
 }
 
+TEST_F(ElasticWorkerTest, TrainsOnWhileItsConductorReadsNothing) {
+  constexpr int kSteps = 50'000;  // Tells of a thousand profiles: more than a line holds.
+  join(1);
+  conductor_.publish({.number = 1, .members = {1}});
+
+  steps({1}, kSteps);
+  EXPECT_EQ(trainee(1).state.steps, kSteps);
+
+  std::atomic<bool> is_told = false;
+  auto going_on = std::async(std::launch::async, [&] {
+    while (!is_told) {
+      trainee(1).step();
+    }
+  });
+  std::uint64_t told = 0;
+  while (told < kSteps) {
+    told += conductor_.hear(1, Kind::kProfile).profile().steps();
+  }
+  is_told = true;
+  going_on.get();
+  EXPECT_LE(told, trainee(1).worker->cursor().step) << "all was told later, and once";
+}
+
 TEST_F(ElasticWorkerTest, AParkedWorkerIsHandedTheNewerStateWithCare) {
   join(2);
   conductor_.publish({.number = 1, .members = {1, 2}});
