@@ -30,7 +30,7 @@ endif()
 # CMAKE_UNITY_BUILD, which the presets release, asan and fuzz set, so many sources of a target are
 # compiled as one. The preset tsan compiles file by file, so that a missing include is noticed. Who
 # edits one file a lot waits less with `cmake --preset release -DCMAKE_UNITY_BUILD=OFF`.
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 
 find_program(RUBATO_CCACHE ccache)
 if(RUBATO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

@@ -63,7 +63,7 @@ function(rubato_library folder)
       set_target_properties(${folder}_test PROPERTIES EXCLUDE_FROM_ALL ON)
       set_property(TEST ${folder}_test APPEND PROPERTY LABELS core)
     endif()
-    if(folder IN_LIST RUBATO_LONG_TESTS AND RUBATO_SANITIZE)
+    if(${folder}_test IN_LIST RUBATO_LONG_TESTS AND RUBATO_SANITIZE)
       rubato_halve_test(${folder}_test)
     endif()
   endif()
@@ -159,27 +159,48 @@ function(rubato_test name label)
   add_executable(${name} ${arg_SOURCES} "${PROJECT_SOURCE_DIR}/tools/test_main.cc")
   target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest rapidcheck
                                         rubato_warnings)
-  # Tests spend their time in the libraries: compiling them quickly matters more than their speed,
-  # and their own arithmetic is not what the undefined-behaviour sanitizer is after.
+  # Tests spend their time in the libraries: compiling them quickly matters more than their speed.
+  # Not without any optimisation, though: their unoptimised copies of small inline functions would
+  # be the ones that libraries call too, and twice the time would go there.
+  target_compile_options(${name} PRIVATE -Og)
   if(RUBATO_SANITIZE)
-    target_compile_options(${name} PRIVATE -O0 -fno-sanitize=undefined)
-  else()
-    target_compile_options(${name} PRIVATE -O1)
+    # Their own arithmetic is not what the undefined-behaviour sanitizer is after.
+    target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
   endif()
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1 WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${RUBATO_TEST_TIMEOUT})
 endfunction()
 
-# rubato_halve_test(<name>): two ctests with half of the cases each, for two cores.
+# rubato_halve_test(<name>): two ctests with half of the cases each, for two cores. What the test has
+# in its environment must be set before.
 function(rubato_halve_test name)
   get_test_property(${name} LABELS labels)
-  set_property(TEST ${name} PROPERTY ENVIRONMENT "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=0")
+  get_test_property(${name} ENVIRONMENT environment)
+  if(NOT environment)
+    set(environment "")
+  endif()
   add_test(NAME ${name}_second COMMAND ${name} --gtest_brief=1
            WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(
+    ${name} PROPERTIES ENVIRONMENT "${environment};GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=0")
+  set_tests_properties(
     ${name}_second
     PROPERTIES LABELS "${labels}" TIMEOUT ${RUBATO_TEST_TIMEOUT} ENVIRONMENT
-               "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=1")
+               "${environment};GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=1")
+endfunction()
+
+# rubato_long_tests_first(): gives RUBATO_LONG_TESTS, and second halves of them, their turn. ctest
+# learns it by itself, but only from an earlier run in the same directory.
+function(rubato_long_tests_first)
+  list(LENGTH RUBATO_LONG_TESTS cost)
+  foreach(name IN LISTS RUBATO_LONG_TESTS)
+    foreach(test IN ITEMS ${name} ${name}_second)
+      if(TEST ${test})
+        set_tests_properties(${test} PROPERTIES COST ${cost})
+      endif()
+    endforeach()
+    math(EXPR cost "${cost} - 1")
+  endforeach()
 endfunction()
 
 # rubato_fuzzer(<source> <folder>): `trace/philly_fuzz.cc` becomes philly_fuzz, whose corpus is
@@ -254,6 +275,7 @@ function(rubato_scenarios)
           ENVIRONMENT
           "RUBATO_BINARY=$<TARGET_FILE:rubato>;RUBATO_PROGRAMS=$<TARGET_FILE_DIR:counting_trainer>")
     endif()
+    rubato_halve_test(scenario_test)
   endif()
 endfunction()
 
