@@ -103,6 +103,19 @@ TEST_F(HtmlReport, DataCountsTimeInTicks) {
             nlohmann::json::parse("[0,0,40000,2,4, 0,40000,20000,0,1, 1,0,60000,7,1]"));
 }
 
+TEST_F(HtmlReport, RoundingMakesNoLateJobPunctual) {
+  history.end = at_seconds(1e7);  // Ten seconds a tick.
+  history.jobs[0].finish = history.jobs[0].promised + from_seconds(1);
+  history.jobs[1].finish = history.jobs[1].deadline - from_seconds(1);
+
+  const auto block = data();
+
+  EXPECT_EQ(block["tick"], 10);
+  EXPECT_EQ(block["runs"][0]["promised"][0], 8);
+  EXPECT_EQ(block["runs"][0]["finish"], nlohmann::json::parse("[9,9]"));
+  EXPECT_EQ(block["jobs"]["deadline"], nlohmann::json::parse("[8,9]"));
+}
+
 TEST_F(HtmlReport, StaysSmallWhateverTheRunsAre) {
   History large{.end = at_seconds(1e6)};
   for (std::uint64_t id = 0; id < 8'000; ++id) {
