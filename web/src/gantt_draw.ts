@@ -10,7 +10,8 @@ export interface GanttBar {
   /** A bar over several rows ends before this lane of the last one; `lanes` is then not asked for. */
   until?: { row: number; lane: number }
 }
-export interface GanttMark { row: number; at: number; isKept: boolean; label: string }
+/** A promised moment, and how far from it the job ends: a dashed line from `from` with `label`. */
+export interface GanttMark { row: number; at: number; isKept: boolean; from: number; label: string }
 /** A moment that matters to all rows. */
 export interface GanttLine { at: number; label: string; tone: 'accent' | 'ink' | 'good' | 'bad' }
 export interface View { from: number; to: number }
@@ -124,6 +125,27 @@ function drawBars(ctx: CanvasRenderingContext2D, size: { w: number; h: number },
   return drawn
 }
 
+/** From the end of a job to its promise; the words stand on the line where there is room. */
+function drawSlack(ctx: CanvasRenderingContext2D, mark: GanttMark, from: number, to: number, y: number, ground: string) {
+  const [left, right] = [Math.min(from, to), Math.max(from, to)]
+  ctx.lineWidth = 1
+  ctx.setLineDash([3, 3])
+  ctx.beginPath()
+  ctx.moveTo(left + 3, y)
+  ctx.lineTo(right - 3, y)
+  ctx.stroke()
+  ctx.setLineDash([])
+  ctx.font = '11px system-ui, sans-serif'
+  const width = ctx.measureText(mark.label).width
+  if (right - left < width + 28) return
+  const ink = ctx.fillStyle
+  const middle = (left + right) / 2
+  ctx.fillStyle = ground
+  ctx.fillRect(middle - width / 2 - 5, y - 7, width + 10, 14)
+  ctx.fillStyle = ink
+  ctx.fillText(mark.label, middle - width / 2, y + 0.5)
+}
+
 function drawMarks(ctx: CanvasRenderingContext2D, size: { w: number; h: number }, props: GanttProps, colors: ReturnType<typeof colorsOf>, scroll: number, tops: number[], x: (at: number) => number) {
   for (const mark of props.marks ?? []) {
     const row = props.rows[mark.row]
@@ -132,6 +154,7 @@ function drawMarks(ctx: CanvasRenderingContext2D, size: { w: number; h: number }
     if (y > size.h || y + row.height < AXIS) continue
     const at = x(mark.at)
     ctx.strokeStyle = ctx.fillStyle = mark.isKept ? colors.good : colors.bad
+    if (Number.isFinite(mark.from)) drawSlack(ctx, mark, Math.max(0, Math.min(x(mark.from), size.w)), at, y + row.height / 2, colors.sunken)
     ctx.lineWidth = 2
     ctx.beginPath()
     ctx.moveTo(at, y - 2)
