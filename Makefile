@@ -58,10 +58,8 @@ bench-live: configure ## Put load on a running platform; numbers go to build/ben
 bench-web: build ## Measure the dashboard with 10,000 jobs in the store
 	RUBATO_BINARY=build/rubato node web/tests/many_jobs.mjs --seconds $(or $(SOAK_SECONDS),60)
 
-images: build ## Take the pictures of the dashboard for the documents anew
-	SCREENSHOTS=docs/images/new RUBATO_BINARY=build/rubato node --test web/tests/browser.test.mjs
-	@for name in plan plan-jobs what-if overview past; do mv docs/images/new/$$name.png docs/images/; done
-	@rm -r docs/images/new
+images: build ## Take the pictures of the documents anew: of the demo, the dashboard and a report
+	SCREENSHOTS=docs/images RUBATO_BINARY=build/rubato node --test web/tests/pictures.test.mjs
 
 experiments: build ## Reproduce published figures beside the published values
 	experiments/elasticflow/run.sh

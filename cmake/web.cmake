@@ -1,10 +1,10 @@
-# rubato_embed_dashboard(<folder>): the dashboard of web/ becomes part of the program. Its packages
-# are installed only when the lock file has changed.
-function(rubato_embed_dashboard folder)
+# rubato_embed_web(<folder> <folder>): the dashboard of web/ becomes part of the first folder, the
+# page of reports part of the second, which the first depends on. Their packages are installed only
+# when the lock file has changed.
+function(rubato_embed_web dashboard report)
   if(NOT RUBATO_WEB)
-    set(empty "${PROJECT_BINARY_DIR}/web/dashboard_text.cc")
-    configure_file("${PROJECT_SOURCE_DIR}/cmake/no_dashboard.cc.in" "${empty}" COPYONLY)
-    target_sources(rubato_${folder} PRIVATE "${empty}")
+    rubato_embed_nothing(${dashboard} dashboard)
+    rubato_embed_nothing(${report} report)
     return()
   endif()
   find_program(RUBATO_NODE NAMES node nodejs)
@@ -25,17 +25,27 @@ function(rubato_embed_dashboard folder)
     VERBATIM)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${web}/src/*")
   add_custom_command(
-    OUTPUT "${out}/dashboard_text.cc" "${out}/sizes.json"
+    OUTPUT "${out}/dashboard_text.cc" "${out}/report_text.cc" "${out}/sizes.json"
     COMMAND "${RUBATO_NODE}" "${web}/build.mjs" --out "${out}"
-    DEPENDS ${sources} "${web}/build.mjs" "${installed}"
+    DEPENDS ${sources} "${web}/build.mjs" "${web}/document.mjs" "${installed}"
     COMMENT "Bundling the dashboard"
     VERBATIM)
-  target_sources(rubato_${folder} PRIVATE "${out}/dashboard_text.cc")
-  set_source_files_properties("${out}/dashboard_text.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  target_sources(rubato_${dashboard} PRIVATE "${out}/dashboard_text.cc")
+  target_sources(rubato_${report} PRIVATE "${out}/report_text.cc")
+  set_source_files_properties("${out}/dashboard_text.cc" "${out}/report_text.cc"
+                              PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   rubato_web_tests("${web}" "${out}")
 endfunction()
 
-# Types and pure functions, the size of the bundle, and a browser at a real `rubato up`.
+# The same functions for builds without web/, which have nothing to give.
+function(rubato_embed_nothing folder name)
+  set(empty "${PROJECT_BINARY_DIR}/web/${name}_text.cc")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/no_${name}.cc.in" "${empty}" COPYONLY)
+  target_sources(rubato_${folder} PRIVATE "${empty}")
+endfunction()
+
+# Types and pure functions, the size of the bundles, and a browser: at a real `rubato up`, and with
+# reports that a real `rubato sim` wrote.
 function(rubato_web_tests web out)
   if(NOT RUBATO_TESTS OR RUBATO_SANITIZE)
     return()
@@ -44,8 +54,10 @@ function(rubato_web_tests web out)
                                   --noEmit -p "${web}")
   add_test(NAME web_unit COMMAND "${RUBATO_NODE}" "${web}/tests/run_unit.mjs" "${out}")
   add_test(NAME web_browser COMMAND "${RUBATO_NODE}" --test "${web}/tests/browser.test.mjs")
+  add_test(NAME web_report COMMAND "${RUBATO_NODE}" --test "${web}/tests/report.test.mjs")
   set_tests_properties(web_types web_unit PROPERTIES LABELS "unit;web" TIMEOUT 120)
   set_tests_properties(
-    web_browser PROPERTIES LABELS "scenario;web" TIMEOUT ${RUBATO_TEST_TIMEOUT} ENVIRONMENT
-                           "RUBATO_BINARY=${PROJECT_BINARY_DIR}/rubato")
+    web_browser web_report
+    PROPERTIES LABELS "scenario;web" TIMEOUT ${RUBATO_TEST_TIMEOUT} ENVIRONMENT
+               "RUBATO_BINARY=${PROJECT_BINARY_DIR}/rubato")
 endfunction()

@@ -1,11 +1,15 @@
-// Bundles the dashboard and writes it as a C++ source, so that it becomes part of the program.
+// Bundles the dashboard and the page of reports, and writes both as C++ sources, so that they become
+// part of the program.
 //
-// node build.mjs --out DIR     DIR/app.js, app.css, index.html, sizes.json and dashboard_text.cc
+// node build.mjs --out DIR     DIR/app.js, app.css, index.html and dashboard_text.cc of the dashboard;
+//                              report.js, report.css, report.html and report_text.cc of reports;
+//                              sizes.json
 import { build } from 'esbuild'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
+import { documentParts } from './document.mjs'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const out = process.argv[process.argv.indexOf('--out') + 1]
@@ -16,7 +20,7 @@ if (!process.argv.includes('--out') || !out) {
 mkdirSync(out, { recursive: true })
 
 await build({
-  entryPoints: { app: join(here, 'src/main.tsx') },
+  entryPoints: { app: join(here, 'src/main.tsx'), report: join(here, 'src/report/main.tsx') },
   outdir: out,
   bundle: true,
   minify: true,
@@ -29,6 +33,9 @@ await build({
   logLevel: 'warning',
 })
 writeFileSync(join(out, 'index.html'), readFileSync(join(here, 'src/index.html')))
+const written = (name) => readFileSync(join(out, name), 'utf8')
+const report = documentParts(readFileSync(join(here, 'src/report/document.html'), 'utf8'), { script: written('report.js'), style: written('report.css') })
+writeFileSync(join(out, 'report.html'), report.join(''))
 
 const files = [
   { path: '/', file: 'index.html', type: 'text/html; charset=utf-8' },
@@ -78,10 +85,28 @@ ${entries}
 }  // namespace rubato
 `,
 )
+const [toTitle, toText, toData, toEnd] = report.map((part) => literal(Buffer.from(part)))
+writeFileSync(
+  join(out, 'report_text.cc'),
+  `// Made by web/build.mjs from web/src/report.
+#include "rubato/report/html_document.h"
 
-const sizes = Object.fromEntries(
-  files.map((each) => [each.path, { bytes: each.bytes.length, gzip: gzipSync(each.bytes, { level: 9 }).length }]),
+namespace rubato {
+
+HtmlDocument html_document() {
+  return {.to_title =\n${toTitle},
+          .to_text =\n${toText},
+          .to_data =\n${toData},
+          .to_end =\n${toEnd}};
+}
+
+}  // namespace rubato
+`,
 )
+
+const sizeOf = (bytes) => ({ bytes: bytes.length, gzip: gzipSync(bytes, { level: 9 }).length })
+const sizes = Object.fromEntries(files.map((each) => [each.path, sizeOf(each.bytes)]))
 const gzip = Object.values(sizes).reduce((sum, each) => sum + each.gzip, 0)
-writeFileSync(join(out, 'sizes.json'), JSON.stringify({ gzip, files: sizes }, null, 2) + '\n')
-console.log(`dashboard: ${(gzip / 1024).toFixed(1)} KB gzip`)
+const page = sizeOf(Buffer.from(report.join('')))
+writeFileSync(join(out, 'sizes.json'), JSON.stringify({ gzip, report_gzip: page.gzip, files: { ...sizes, report: page } }, null, 2) + '\n')
+console.log(`dashboard: ${(gzip / 1024).toFixed(1)} KB gzip, report: ${(page.gzip / 1024).toFixed(1)} KB`)

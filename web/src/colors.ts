@@ -17,3 +17,13 @@ export function jobPaint(id: string, dark: boolean, faded = false): Paint {
     text: dark ? '#0f1218' : '#10141c',
   }
 }
+
+export type Outcome = 'met' | 'missed' | 'free'
+const OUTCOMES: Record<Outcome, [hue: number, saturation: number]> = { met: [212, 58], missed: [24, 72], free: [220, 7] }
+
+/** By what became of a job's deadline; neighbouring jobs differ in shade. */
+export function outcomePaint(outcome: Outcome, job: number, dark: boolean): Paint {
+  const [hue, saturation] = OUTCOMES[outcome]
+  const light = (dark ? 44 : 52) + 6 * ((job * 7) % 5)
+  return { fill: `hsl(${hue} ${saturation}% ${light}%)`, edge: `hsl(${hue} ${saturation}% ${light - 18}%)`, text: '#0c1016' }
+}

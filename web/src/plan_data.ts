@@ -1,7 +1,7 @@
 // From what the platform tells of past and future to the rows and bars of the Plan page.
 import type { GanttBar, GanttMark } from './gantt'
 import { blocks, project, sharesOf, type Share, type Use } from './project'
-import { ms } from './time'
+import { ms, spanText } from './time'
 import type { FutureReply, JobBrief, JobStatus, NodeStatus, PlannedShare, Timeline, WhatIfReply } from './types'
 
 export interface PlanNode { name: string; slots: number; isOut: boolean; isAdded: boolean; isUp: boolean }
@@ -76,6 +76,11 @@ export function jobRows(data: PlanData, from: number, to: number): PlanJob[] {
   return data.jobs.filter((job) => used.has(job.id)).sort((a, b) => used.get(a.id)! - used.get(b.id)! || Number(a.id) - Number(b.id))
 }
 
+function markOf(job: PlanJob, row: number): GanttMark {
+  const slack = job.promised - job.finish
+  return { row, at: job.promised, isKept: !(slack < 0) && !breaks(job), from: job.finish, label: slack < 0 ? `${spanText(-slack)} late` : `${spanText(slack)} to spare` }
+}
+
 export function jobBars(data: PlanData, rows: PlanJob[]): { bars: GanttBar[]; marks: GanttMark[]; lanes: number } {
   const past = sharesOf(data.past)
   let lanes = 1
@@ -89,7 +94,7 @@ export function jobBars(data: PlanData, rows: PlanJob[]): { bars: GanttBar[]; ma
     })
     for (const share of past.get(job.id) ?? []) add(share, false)
     for (const share of data.plans.get(job.id) ?? []) if (share.to > data.now) add(share, true)
-    if (Number.isFinite(job.promised)) marks.push({ row, at: job.promised, isKept: !(job.finish > job.promised) && !breaks(job), label: 'promised' })
+    if (Number.isFinite(job.promised)) marks.push(markOf(job, row))
   })
   return { bars, marks, lanes }
 }

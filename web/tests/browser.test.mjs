@@ -1,15 +1,12 @@
 // The dashboard in a real browser, at a real `rubato up` with jobs that really run (emulated ones).
-// SCREENSHOTS=DIR also writes pictures of the pages there.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { after, before } from 'node:test'
 import { violations } from './axe.mjs'
 import { openBrowser, openPage, PlatformScene, until } from './scene.mjs'
 
 const TOKEN = 'the token of the operator'
-const pictures = process.env.SCREENSHOTS
 let platform
 let browser
 
@@ -278,49 +275,4 @@ test('a platform that goes away is missed', async () => {
   await page.getByRole('alert').filter({ hasText: 'connection to the platform is lost' }).waitFor()
   await context.close()
   await mortal.stop()
-})
-
-if (pictures) test('pictures', async () => {
-  mkdirSync(pictures, { recursive: true })
-  const names = ['resnet-nightly', 'bert-finetune', 'llm-ablation', 'speech-ctc', 'vision-transformer', 'recsys-dlrm', 'diffusion-small', 'gnn-fraud']
-  const scene = await new PlatformScene().start({ emulate: '4x8' })
-  try {
-    for (const [i, name] of names.entries()) {
-      await scene.submit({ name, steps: 4200 + 1700 * (i % 4), tenant: i % 2 ? 'vision' : 'speech', ...(i % 3 === 2 ? {} : { deadline: `${150 + 36 * i}s` }) })
-      await until('it trains', async () => (await scene.call('GET', `/v1/jobs/${i + 1}`)).steps_done > 150)
-    }
-    await until('the first is over', async () => (await scene.call('GET', '/v1/jobs/1')).state === 'SUCCEEDED', 200)
-    await until('half of the next is done', async () => {
-      const job = await scene.call('GET', '/v1/jobs/4')
-      return job.steps_done > 0.5 * job.steps_total
-    }, 200)
-    await scene.submit({ name: 'too-late', steps: 1e6, deadline: '30s' })
-    const take = async (name, path, act = async () => {}, options) => {
-      const { context, page } = await openPage(browser, scene.url, { viewport: { width: 1440, height: 860 }, ...options })
-      await page.goto(path)
-      await page.locator('main h1').first().waitFor()
-      await page.waitForFunction(() => !document.querySelector('main .loading'))
-      await page.locator('.line.is-live').waitFor()
-      await act(page)
-      await page.screenshot({ path: join(pictures, `${name}.png`) })
-      await context.close()
-    }
-    await take('plan', '/plan')
-    await take('plan-jobs', '/plan', (page) => page.getByRole('button', { name: 'By job' }).click())
-    await take('what-if', '/plan', async (page) => {
-      await page.getByLabel('Node', { exact: true }).selectOption('emulated-02')
-      await page.locator('.effects').waitFor()
-    })
-    await take('overview', '/')
-    await take('jobs', '/jobs')
-    await take('job', '/jobs/4', (page) => page.locator('.chart canvas').first().waitFor())
-    await take('past', '/past', (page) => page.locator('.cause').waitFor())
-    await take('plan-dark', '/plan', undefined, { colorScheme: 'dark' })
-    await take('phone', '/', undefined, { viewport: { width: 390, height: 844 } })
-    await take('policies', '/policies')
-    await take('tenants', '/tenants')
-    await take('nodes', '/nodes')
-  } finally {
-    await scene.stop()
-  }
 })

@@ -1,4 +1,4 @@
-// Runs tests/unit.test.ts, and holds the bundle to its size.
+// Runs tests/unit.test.ts and report_unit.test.ts, and holds the bundles to their size.
 //
 // node run_unit.mjs DIR     DIR is where build.mjs wrote to
 import { build } from 'esbuild'
@@ -8,27 +8,42 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import test from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { documentParts } from '../document.mjs'
 
 const GZIP_BYTES_MAX = 100 * 1024
 const here = dirname(fileURLToPath(import.meta.url))
 const out = process.argv[2]
 
 const folder = mkdtempSync(join(tmpdir(), 'rubato-unit-'))
-const file = join(folder, 'unit.mjs')
 await build({
-  entryPoints: [join(here, 'unit.test.ts')], outfile: file, bundle: true, format: 'esm', platform: 'node',
-  jsx: 'automatic', jsxImportSource: 'preact', logLevel: 'warning',
+  entryPoints: [join(here, 'unit.test.ts'), join(here, 'report_unit.test.ts')], outdir: folder, bundle: true, format: 'esm', platform: 'node',
+  outExtension: { '.js': '.mjs' }, jsx: 'automatic', jsxImportSource: 'preact', logLevel: 'warning',
 })
-const { run } = await import(pathToFileURL(file))
+for (const name of ['unit.test.mjs', 'report_unit.test.mjs']) {
+  const { run } = await import(pathToFileURL(join(folder, name)))
+  run(test, { deepEqual: assert.deepEqual, equal: assert.equal, ok: assert.ok })
+}
 rmSync(folder, { recursive: true })
-run(test, { deepEqual: assert.deepEqual, equal: assert.equal, ok: assert.ok })
 
-test('the bundle is below 100 KB gzip, and asks nobody else for anything', () => {
+test('each bundle is below 100 KB gzip, and asks nobody else for anything', () => {
   const sizes = JSON.parse(readFileSync(join(out, 'sizes.json'), 'utf8'))
   assert.ok(sizes.gzip < GZIP_BYTES_MAX, `${sizes.gzip} bytes`)
-  for (const name of ['app.js', 'app.css', 'index.html']) {
+  assert.ok(sizes.report_gzip < GZIP_BYTES_MAX, `${sizes.report_gzip} bytes`)
+  for (const name of ['app.js', 'app.css', 'index.html', 'report.html']) {
     const text = readFileSync(join(out, name), 'utf8').replaceAll('http://www.w3.org/', '')
     assert.doesNotMatch(text, /https?:\/\/(?!\$)/, name)
   }
   assert.doesNotMatch(readFileSync(join(out, 'index.html'), 'utf8'), /<script(?![^>]*src=)|\sstyle=|\son\w+=/i)
+})
+
+test('a document is taken apart at its marks, and what is filled in is left alone', () => {
+  const template = '{script-hash}{style-hash}{title}|{style}|{text}|{data}|{script}'
+  const parts = documentParts(template, { script: 'f({title, style} = "{style}$&")', style: 'a{}' })
+  assert.equal(parts.length, 4)
+  assert.match(parts[0], /^'sha256-[\w+/]{43}=''sha256-[\w+/]{43}='$/)
+  assert.deepEqual(parts.slice(1), ['|a{}|', '|', '|f({title, style} = "{style}$&")'])
+  assert.throws(() => documentParts(template, { script: '"</script>"', style: '' }))
+  assert.throws(() => documentParts(template, { script: '', style: '</style>' }))
+  assert.throws(() => documentParts(template.replace('{data}', ''), { script: '', style: '' }))
+  assert.throws(() => documentParts('{script-hash}{style-hash}{text}{title}{style}{data}{script}', { script: '', style: '' }))
 })

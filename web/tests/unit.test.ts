@@ -113,7 +113,7 @@ export function run(test: Test, assert: Assert): void {
     assert.equal(breaks(data.jobs[0]), false)
     assert.equal(nodeBars(data).filter((bar) => bar.isFuture).length, 1)
     const rows = jobRows(data, T - 100_000, T + 100_000)
-    assert.deepEqual(jobBars(data, rows).marks.map((mark) => mark.isKept), [true])
+    assert.deepEqual(jobBars(data, rows).marks, [{ row: 0, at: T + 50_000, isKept: true, from: T + 40_000, label: '10 s to spare' }])
     const pausing = planData(timeline, { at: iso(0), jobs: [{ job: '1', shares: [{ from: iso(2), to: iso(40), workers: 1 }], finish: iso(40) }] }, [node('b', 2), node('a', 2)], new Map(), { out: new Set(), added: 0 })
     assert.deepEqual(pausing.future.map((use) => `${use.node}/${use.index}`), ['a/0'])
     const view = fittingView(data)
@@ -123,7 +123,7 @@ export function run(test: Test, assert: Assert): void {
     const changed = planData(timeline, future, [node('a', 2), node('b', 2)], new Map(), { out: new Set(['a']), added: 0, reply })
     assert.ok(breaks(changed.jobs[0]))
     assert.ok(changed.future.every((use) => use.node === 'b'), 'nothing is put on a node that is taken out')
-    assert.deepEqual(jobBars(changed, jobRows(changed, T - 100_000, T + 100_000)).marks.map((mark) => mark.isKept), [false])
+    assert.deepEqual(jobBars(changed, jobRows(changed, T - 100_000, T + 100_000)).marks.map((mark) => [mark.isKept, mark.label]), [[false, '20 s late']])
   })
   test('the decision of a moment is the last until then', () => {
     const decisions = [{ at: iso(0) }, { at: iso(10) }, { at: iso(10) }, { at: iso(20) }]

@@ -14,6 +14,7 @@
 #include "rubato/cli/trace_speeds.h"
 #include "rubato/cli/verb_failure.h"
 #include "rubato/predict/speed_table.h"
+#include "rubato/report/html_page.h"
 #include "rubato/report/table.h"
 #include "rubato/sim/workload.h"
 #include "rubato/trace/generator.h"
@@ -46,6 +47,9 @@ Result<std::vector<Job>> demo_jobs(const std::vector<SpeedRow>& rows) {
 }
 
 int run_simulated_demo(const std::string& html, const std::string& command) {
+  if (const Status can = can_write_html(); !html.empty() && !can) {
+    return fail_verb("demo", can.error());
+  }
   const std::vector<SpeedRow> rows = sample_speeds();
   auto topology = Topology::parse(kCluster);
   auto jobs = demo_jobs(rows);

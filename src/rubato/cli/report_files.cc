@@ -41,9 +41,12 @@ Status write_file(const std::string& path, std::string_view text) {
 Status write_pictures(const ReportHeader& header, std::span<const RunGroup> groups,
                       const Topology& topology, const PictureFiles& files) {
   if (!files.html.empty()) {
-    const std::string page = files.is_tournament ? tournament_html(header, groups)
-                                                 : html_report(header, labelled(groups), topology);
-    if (Status written = write_file(files.html, page); !written) {
+    const auto page = files.is_tournament ? tournament_html(header, groups)
+                                          : html_report(header, labelled(groups), topology);
+    if (!page) {
+      return page.error();
+    }
+    if (Status written = write_file(files.html, *page); !written) {
       return written;
     }
   }

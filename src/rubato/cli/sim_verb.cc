@@ -20,6 +20,7 @@
 #include "rubato/cli/trace_speeds.h"
 #include "rubato/cli/verb_failure.h"
 #include "rubato/policy/registry.h"
+#include "rubato/report/html_page.h"
 #include "rubato/report/json.h"
 #include "rubato/report/table.h"
 
@@ -266,6 +267,10 @@ int code_of(const Setup& setup, std::span<const RunGroup> groups) {
 }  // namespace
 
 int run_sim(const SimArguments& arguments) {
+  // Before hours of simulation, not after.
+  if (const Status can = can_write_html(); !arguments.html.empty() && !can) {
+    return fail_verb("sim", can.error());
+  }
   const auto setup = set_up(arguments);
   if (!setup) {
     return fail_verb("sim", setup.error());

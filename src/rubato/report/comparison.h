@@ -1,4 +1,4 @@
-// The comparison of policies as a grid of finished cells, drawn by table.cc and html_table.cc.
+// The comparison of policies as a grid of finished cells, drawn by table.cc and web/src/report.
 #pragma once
 
 #include <cstddef>

@@ -4,14 +4,17 @@
 #include <span>
 #include <string>
 
+#include "rubato/base/result.h"
 #include "rubato/core/topology.h"
 #include "rubato/report/report.h"
 
 namespace rubato {
 
-/// Tables stand in the text; charts are drawn by a script of our own from a block of JSON, for the
-/// runs that have a history. Thinned to stay below about 3 MB, whatever the size of the runs.
-[[nodiscard]] std::string html_report(const ReportHeader& header, std::span<const RunReport> runs,
-                                      const Topology& topology);
+/// The page of web/ with a block of JSON, from which its script draws the table, and charts for the
+/// runs that have a history. Thinned to stay below about 3 MB, whatever the size of the runs. Fails
+/// in programs that were built without web/.
+[[nodiscard]] Result<std::string> html_report(const ReportHeader& header,
+                                              std::span<const RunReport> runs,
+                                              const Topology& topology);
 
 }  // namespace rubato

@@ -144,6 +144,17 @@ Json cdf_columns(std::span<const double> sorted) {
   return Json::array({values, shares});
 }
 
+// Rounded, but late stays late: a reader compares it with both.
+std::int64_t finish_ticks(const JobRecord& job, const Clock& clock) {
+  std::int64_t finish = clock.ticks(job.finish);
+  for (const Instant due : {job.deadline, job.promised}) {
+    if (job.finish != kNever && job.finish > due) {
+      finish = std::max(finish, clock.ticks(due) + 1);
+    }
+  }
+  return finish;
+}
+
 // What this policy made of each described job.
 void add_outcomes(Json& out, const JobIndex& index, const History& history, const Clock& clock) {
   for (const char* name : {"start", "finish", "promised", "resizes"}) {
@@ -152,7 +163,7 @@ void add_outcomes(Json& out, const JobIndex& index, const History& history, cons
   for (const JobId id : index.described) {
     const JobRecord* job = find(history, id);
     out["start"].push_back(job != nullptr ? clock.ticks(job->first_start) : -1);
-    out["finish"].push_back(job != nullptr ? clock.ticks(job->finish) : -1);
+    out["finish"].push_back(job != nullptr ? finish_ticks(*job, clock) : -1);
     out["promised"].push_back(job != nullptr ? clock.ticks(job->promised) : -1);
     out["resizes"].push_back(job != nullptr ? job->resizes : 0);
   }

@@ -1,4 +1,4 @@
-// The block of JSON inside the HTML report: what its script draws the charts from.
+// JSON inside the HTML report: what web/src/report draws the charts from.
 //
 // Times are whole ticks since `start`; -1 is never. One tick is `tick` seconds, at most a millionth
 // of the whole span, but no less than a millisecond.

@@ -4,15 +4,13 @@
 #include <span>
 #include <string>
 
+#include "rubato/base/result.h"
 #include "rubato/report/report.h"
 
 namespace rubato {
 
-/// One self-contained page; needs no histories.
-[[nodiscard]] std::string tournament_html(const ReportHeader& header,
-                                          std::span<const RunGroup> groups);
-
-/// The numbers behind its pictures, as JSON.
-[[nodiscard]] std::string tournament_data(std::span<const RunGroup> groups);
+/// One self-contained page; needs no histories. Fails in programs that were built without web/.
+[[nodiscard]] Result<std::string> tournament_html(const ReportHeader& header,
+                                                  std::span<const RunGroup> groups);
 
 }  // namespace rubato

@@ -12,6 +12,7 @@ import { clockText, spanText, utcText, zoneName } from '../time'
 import type { FutureReply, NodeStatus, Timeline, WhatIfReply } from '../types'
 
 const ROWS_MAX = 400
+const FEW_ROWS = 10
 const SPANS: [string, string, number][] = [['fit', 'Fit', 0], ['10m', '10 min', 600_000], ['1h', '1 h', 3_600_000], ['6h', '6 h', 21_600_000], ['24h', '24 h', 86_400_000]]
 
 function Tip(props: { bar: GanttBar; data: PlanData }) {
@@ -189,7 +190,7 @@ export function Plan() {
                   </span>
                 ),
               }))
-              : rows.map((job) => ({ key: job.id, lanes: ofJobs!.lanes, height: 26, label: <span class="job-label"><Dot job={job.id} /><Link to={`/jobs/${job.id}`}>{job.name}</Link></span> }))
+              : rows.map((job) => ({ key: job.id, lanes: ofJobs!.lanes, height: rows.length <= FEW_ROWS ? 44 : 26, label: <span class="job-label"><Dot job={job.id} /><Link to={`/jobs/${job.id}`}>{job.name}</Link></span> }))
             const isEmpty = plan.past.length === 0 && plan.future.length === 0
             return (
               <Card title={by === 'node' ? 'Nodes' : 'Jobs'} note={isChanged && reply ? 'the future as changed' : undefined} actions={(
