@@ -81,7 +81,7 @@ MEANS = {
 
 def watched(loss, *, part=5, gradient=None):
     """What is found in a rehearsal with 16 samples, and in a part of them."""
-    from rubato.takeover.losses import LossWatch
+    from rubato.losses import LossWatch
 
     generator = torch.Generator().manual_seed(2)
     inputs, targets = torch.randn(16, 6, generator=generator), torch.randn(16, 4)

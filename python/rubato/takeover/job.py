@@ -19,10 +19,10 @@ from typing import Any, Callable, Dict, List, Optional
 import torch
 
 from rubato.flat import FlatModel, named_buffers
+from rubato.losses import LossWatch
 from rubato.refusal import refuse
 from rubato.session import Extras, JobOptions, Session, trained_parameters
 from rubato.takeover import checks, modules, variables
-from rubato.takeover.losses import LossWatch
 
 VOID, SHARD, SPARE = "void", "shard", "spare"
 
