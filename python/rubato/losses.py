@@ -16,6 +16,13 @@ SUM = 2  # How torch numbers reduction="sum".
 TOLERANCE = 1e-3  # Of a ratio of extents; weights of samples are not exact.
 TERMS_MAX = 4096
 
+SUMMED_LOSS = (
+    "the loss is a sum over the samples of a batch (torch's {}): with several workers each has "
+    "only a part of the batch, and the gradient would be divided by their number. Take the mean, "
+    'which reduction="mean" does, or divide by the samples of the batch as it was given out, and '
+    "choose the learning rate accordingly"
+)
+
 # Neither adds up nor scales.
 TRANSPARENT = (
     "Neg", "View", "UnsafeView", "ReshapeAlias", "Squeeze", "Unsqueeze", "Clone", "ToCopy", "Alias",
@@ -146,6 +153,18 @@ class LossWatch:
         self.whole: List[Term] = []
         self.part: List[Term] = []
         self.is_trusted = False
+
+    def sum_in(self, loss: torch.Tensor, samples: int) -> Optional[str]:
+        """For a loop whose every loss is shown, before its gradients: the first one with several
+        samples is the rehearsal."""
+        if self.is_trusted:
+            return None
+        if not self.whole:
+            self.rehearse(samples)
+            self.on_rehearsal(loss, None)
+            return self.sum_in_rehearsal()
+        self.on_part(loss, None, samples)
+        return self.sum_in_part(samples)
 
     def rehearse(self, samples: int) -> None:
         """A batch is given out that may turn out to be the first one of the training."""

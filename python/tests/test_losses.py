@@ -156,5 +156,55 @@ class LossTest(scene.ScriptCase):
         self.assertIn("sum over the samples", report["reason"])
 
 
+TRAINER = """
+import sys, torch, rubato
+import torch.nn.functional as F
+torch.manual_seed(3)
+x = torch.randn(48, 6)
+data = torch.utils.data.TensorDataset(x, x.sin().sum(1, keepdim=True))
+model = torch.nn.Linear(6, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+trainer = rubato.Trainer(model, optimizer, data, batch=BATCH, epochs=2, OPTIONS)
+for x, y in trainer:
+    out = model(x)
+    trainer.step(LOSS)
+"""
+
+
+class TrainerLossTest(scene.ScriptCase):
+    def script(self, loss, batch=16, options=""):
+        text = TRAINER.replace("LOSS", loss).replace("BATCH", str(batch))
+        return self.write(text.replace("OPTIONS", options))
+
+    def test_sums_are_refused_whatever_the_parts(self):
+        # Two workers have eight samples each, as many as are tried out first.
+        for loss, batch in (('F.mse_loss(out, y, reduction="sum")', 16),
+                            ("0.5 * ((out - y) ** 2).sum()", 16),
+                            ("0.5 * ((out - y) ** 2).sum() + F.l1_loss(out, y)", 2)):
+            with self.subTest(loss):
+                report, _ = self.train(self.script(loss, batch), flags=["--workers", "2"],
+                                       succeeds=False)
+
+                self.assertEqual((report["outcome"], report["exit_code"]), ("refused", 65))
+                self.assertIn("sum over the samples", report["reason"])
+
+    def test_means_are_not_suspected(self):
+        report, _ = self.train(self.script("((out - y) ** 2).sum() / len(x)"),
+                               flags=["--workers", "2"])
+
+        self.assertEqual((report["outcome"], report["steps"]), ("finished", 6))
+
+    def test_who_trains_alone_may_sum(self):
+        done = self.run_python(self.script("((out - y) ** 2).sum()"))
+
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_who_trains_alone_in_shards_may_not(self):
+        done = self.run_python(self.script("((out - y) ** 2).sum()", options="deterministic=True"))
+
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn("sum over the samples", done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()
