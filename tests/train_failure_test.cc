@@ -75,6 +75,20 @@ TEST_F(TrainFailure, RefusesADirectoryThatAnotherJobUses) {
   finish(first);
 }
 
+TEST_F(TrainFailure, ReplacesAWorkerThatIsFrozenBeforeItHasSaidAWord) {
+  std::string command = "mkdir " + path("frozen") + " 2> /dev/null && kill -STOP $$; exec";
+  for (const std::string& word : counting()) {
+    command += " " + word;
+  }
+
+  const TrainOutcome outcome = train({"--workers", "2", "--start-patience", "4"}, shell(command));
+
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.errors;
+  EXPECT_EQ(outcome.report["parameter_hash"], kUndisturbed);
+  ASSERT_EQ(outcome.report["workers"].size(), 3U);
+  EXPECT_THAT(outcome.errors, HasSubstr("not a word since its start for 4 s; it is replaced"));
+}
+
 /// Jobs whose workers wait for ever, so that somebody must end them.
 class TrainEnd : public TrainScene, public testing::WithParamInterface<int> {
  protected:

@@ -17,6 +17,7 @@ from typing import Callable, Dict, List
 
 POLL_SECONDS = 0.05
 WARM_UP_STEPS = 5
+WARM_UP_BATCHES = 2  # The trainer throws them away.
 
 
 def lend(folder: Path) -> None:
@@ -55,7 +56,8 @@ def joined(folder: Path, rank: int, workers: int, steps: int) -> Callable[[], No
         if following is not None:
             trainer.step(work.loss(*following))
 
-    step()  # Is thrown away by the trainer.
+    for _ in range(WARM_UP_BATCHES):
+        step()
     return step
 
 

@@ -20,6 +20,7 @@ from torch.utils.data import TensorDataset
 from workloads import workload
 
 WARM_UP_SEGMENTS = 2
+WARM_UP_BATCHES = 2  # The trainer throws them away.
 
 
 class Ours:
@@ -32,7 +33,8 @@ class Ours:
             batch=self.work.batch * workers, steps=steps, drop_last=True,
         )
         self.batches = iter(self.trainer)
-        self.step()  # Is thrown away by the trainer.
+        for _ in range(WARM_UP_BATCHES):
+            self.step()
 
     def step(self) -> None:
         self.trainer.step(self.work.loss(*next(self.batches)))

@@ -1,8 +1,8 @@
 """The trainer: a loop over this worker's share of every batch.
 
 What may surprise: a body of the loop is run once per shard, not once per step. A step that is
-broken off is run again, a worker without samples runs none, and before the first step one small
-batch is tried out and thrown away (`is_warming_up`).
+broken off is run again, a worker without samples runs none, and before the first step two small
+batches are tried out and thrown away (`is_warming_up`).
 """
 
 import time
@@ -12,6 +12,7 @@ import torch
 
 from rubato import _core
 from rubato.flat import FlatModel
+from rubato.losses import SUMMED_LOSS, LossWatch
 from rubato.refusal import refuse
 from rubato.session import Extras, JobOptions, Session, trained_parameters
 
@@ -73,6 +74,7 @@ class Trainer:
         self.finish_hooks: List[Callable[[], None]] = []
         self.is_warming_up = False
         self._is_owed_a_step = False
+        self._samples_given = 0
         self._adaptive = AdaptiveSize(optimizer, batch, len(dataset), adaptive_batch, rate_rule)
         parameters = trained_parameters(optimizer)
         self._session = Session(
@@ -88,6 +90,9 @@ class Trainer:
             Extras(self._save, self._load),
         )
         self._samples = self._session.samples(dataset, shuffle, collate_fn)
+        # Whoever computes whole batches may sum as they like.
+        is_shared = not self._session.is_alone or self._session.slots > 1
+        self._losses = LossWatch() if is_shared else None
 
     @property
     def is_leader(self) -> bool:
@@ -140,6 +145,7 @@ class Trainer:
             self._begin_time = time.perf_counter()
             while session.shards:
                 session.flat.expect_gradients(session.shards[0].slot)
+                self._samples_given = session.shards[0].end - session.shards[0].begin
                 batch = session.start_shard(self._samples)
                 self._is_owed_a_step = True
                 yield batch
@@ -158,6 +164,10 @@ class Trainer:
         if not self._is_owed_a_step:
             raise RuntimeError("step() was called twice for one batch")
         self._is_owed_a_step = False
+        if self._losses is not None:
+            term = self._losses.sum_in(loss, self._samples_given)
+            if term is not None:
+                raise self._session.refuse(SUMMED_LOSS.format(term))
         loss.backward()
         if self.is_warming_up:
             return False
@@ -167,10 +177,13 @@ class Trainer:
     def _warm_up(self) -> Iterator[Any]:
         """Lets libraries choose and allocate what they need, while the others train on."""
         session = self._session
-        self.is_warming_up = self._is_owed_a_step = True
         count = min(WARM_UP_SAMPLES, len(self._samples.dataset), session.worker.batch)
-        yield self._samples.collated(list(range(count)))
-        self._insist_on_step()
+        # Losses of two sizes tell a mean from a sum. Batch normalisation needs two samples.
+        for samples in (count, max(2, count - 3)) if count > 2 else (count,):
+            self.is_warming_up = self._is_owed_a_step = True
+            self._samples_given = samples
+            yield self._samples.collated(list(range(samples)))
+            self._insist_on_step()
         session.flat.restore_buffers()
         session.flat.clear(0)
         self.is_warming_up = False

@@ -34,6 +34,11 @@ def moved(reduction):
     return F.mse_loss(weight, weight.detach() * 0.9, reduction=reduction)
 
 
+def two_of_three(y):
+    """A mask whose mean is not quite that of a part."""
+    return (torch.arange(len(y)) % 3 < 2).float().unsqueeze(1)
+
+
 SUMS_OF_TORCH = {
     "mse": lambda x, y: F.mse_loss(x, y, reduction="sum"),
     "module": lambda x, y: nn.MSELoss(reduction="sum")(x, y),
@@ -60,6 +65,8 @@ SUMS = {
     "mean times samples": lambda x, y: F.mse_loss(x, y) * len(x),
     "one by one": lambda x, y: sum(F.mse_loss(a, b) for a, b in zip(x, y)),
     "with signs": lambda x, y: (x * y.sign()).sum(),
+    "masked": lambda x, y: ((x - y) ** 2 * two_of_three(y)).sum(),
+    "masked, with a penalty": lambda x, y: (x.abs() * two_of_three(y)).sum() + 0.1 * penalty(),
 }
 MEANS = {
     "mse": F.mse_loss,
@@ -73,6 +80,9 @@ MEANS = {
     "sum of means": lambda x, y: ((x - y) ** 2).mean(0).sum(),
     "weighted": lambda x, y: (((x - y) ** 2) * torch.softmax(y, 0)).sum(),
     "masked": lambda x, y: ((x - y) ** 2 * (y > 0)).sum() / (y > 0).sum(),
+    "masked, by samples": lambda x, y: ((x - y) ** 2 * two_of_three(y)).sum() / len(x),
+    "masked mean": lambda x, y: ((x - y) ** 2 * two_of_three(y)).mean(),
+    "weights made for a mean": lambda x, y: ((x - y) ** 2 * (two_of_three(y) / len(y))).sum(),
     "with penalty": lambda x, y: F.mse_loss(x, y) + 0.1 * penalty(),
     "with distance": lambda x, y: F.mse_loss(x, y) + moved("sum"),
     "one by one": lambda x, y: sum(F.mse_loss(a, b) for a, b in zip(x, y)) / len(x),
@@ -81,7 +91,7 @@ MEANS = {
 
 def watched(loss, *, part=5, gradient=None):
     """What is found in a rehearsal with 16 samples, and in a part of them."""
-    from rubato.takeover.losses import LossWatch
+    from rubato.losses import LossWatch
 
     generator = torch.Generator().manual_seed(2)
     inputs, targets = torch.randn(16, 6, generator=generator), torch.randn(16, 4)
@@ -154,6 +164,56 @@ class LossTest(scene.ScriptCase):
 
         self.assertEqual((report["outcome"], report["exit_code"]), ("refused", 65))
         self.assertIn("sum over the samples", report["reason"])
+
+
+TRAINER = """
+import sys, torch, rubato
+import torch.nn.functional as F
+torch.manual_seed(3)
+x = torch.randn(48, 6)
+data = torch.utils.data.TensorDataset(x, x.sin().sum(1, keepdim=True))
+model = torch.nn.Linear(6, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+trainer = rubato.Trainer(model, optimizer, data, batch=BATCH, epochs=2, OPTIONS)
+for x, y in trainer:
+    out = model(x)
+    trainer.step(LOSS)
+"""
+
+
+class TrainerLossTest(scene.ScriptCase):
+    def script(self, loss, batch=16, options=""):
+        text = TRAINER.replace("LOSS", loss).replace("BATCH", str(batch))
+        return self.write(text.replace("OPTIONS", options))
+
+    def test_sums_are_refused_whatever_the_parts(self):
+        # Two workers have eight samples each, as many as are tried out first.
+        for loss, batch in (('F.mse_loss(out, y, reduction="sum")', 16),
+                            ("0.5 * ((out - y) ** 2).sum()", 16),
+                            ("0.5 * ((out - y) ** 2).sum() + F.l1_loss(out, y)", 2)):
+            with self.subTest(loss):
+                report, _ = self.train(self.script(loss, batch), flags=["--workers", "2"],
+                                       succeeds=False)
+
+                self.assertEqual((report["outcome"], report["exit_code"]), ("refused", 65))
+                self.assertIn("sum over the samples", report["reason"])
+
+    def test_means_are_not_suspected(self):
+        report, _ = self.train(self.script("((out - y) ** 2).sum() / len(x)"),
+                               flags=["--workers", "2"])
+
+        self.assertEqual((report["outcome"], report["steps"]), ("finished", 6))
+
+    def test_who_trains_alone_may_sum(self):
+        done = self.run_python(self.script("((out - y) ** 2).sum()"))
+
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_who_trains_alone_in_shards_may_not(self):
+        done = self.run_python(self.script("((out - y) ** 2).sum()", options="deterministic=True"))
+
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn("sum over the samples", done.stderr)
 
 
 if __name__ == "__main__":

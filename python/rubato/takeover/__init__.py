@@ -8,6 +8,5 @@ is seen from what the script does (`job`); what cannot be made elastic is refuse
     patches     which functions of torch are replaced
     job         what becomes of the script's loop
     checks      what is refused
-    losses      whether the loss is a mean
     variables   how the script's own variables reach newcomers
 """

@@ -32,12 +32,6 @@ OWN_CHECKPOINT = (
     "start at another epoch than it is told. Rubato keeps the state itself; leave that part out"
 )
 CHANGED_PARAMETERS = "the optimizer's parameters have changed since the first step"
-SUMMED_LOSS = (
-    "the loss is a sum over the samples of a batch (torch's {}): with several workers each has "
-    "only a part of the batch, and the gradient would be divided by their number. Take the mean, "
-    'which reduction="mean" does, or divide by the samples that the loader gave, and choose the '
-    "learning rate accordingly"
-)
 SET_BACK = "the job was set back to epoch {} while this worker caught up with epoch {}"
 
 

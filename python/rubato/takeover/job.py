@@ -19,10 +19,10 @@ from typing import Any, Callable, Dict, List, Optional
 import torch
 
 from rubato.flat import FlatModel, named_buffers
+from rubato.losses import SUMMED_LOSS, LossWatch
 from rubato.refusal import refuse
 from rubato.session import Extras, JobOptions, Session, trained_parameters
 from rubato.takeover import checks, modules, variables
-from rubato.takeover.losses import LossWatch
 
 VOID, SHARD, SPARE = "void", "shard", "spare"
 
@@ -282,7 +282,7 @@ class Job:
         shard = session.shards[0]
         term = self.losses.sum_in_part(shard.end - shard.begin)
         if term is not None:
-            raise self.refuse(checks.SUMMED_LOSS.format(term))
+            raise self.refuse(SUMMED_LOSS.format(term))
         loss = self.loss
         is_number = loss is not None and loss.numel() == 1
         session.end_shard(float(loss.detach()) if is_number else 0.0)
@@ -318,7 +318,7 @@ class Job:
         reason = reason or checks.against_gradients(parameters)
         term = self.losses.sum_in_rehearsal()
         if reason is None and term is not None:
-            reason = checks.SUMMED_LOSS.format(term)
+            reason = SUMMED_LOSS.format(term)
         if reason is not None:
             raise refuse(reason)
         trained, bystanders = modules.split_roots(parameters)

@@ -8,10 +8,20 @@ namespace rubato {
 namespace {
 
 constexpr std::size_t kHashLanes = 4;  // Independent sums keep the processor's multipliers busy.
-constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15U;
+constexpr std::uint64_t kWordFactor = 0x9e3779b97f4a7c15U;
+constexpr std::uint64_t kLaneFactor = 0xbf58476d1ce4e5b9U;
 
+// One factor before the turn and one behind it: a product carries a difference upwards only, so a
+// word's highest bit would otherwise stay a single bit, which one bit of the next word could undo.
 std::uint64_t hashed(std::uint64_t hash, std::uint64_t word) {
-  return std::rotl((hash ^ word) * kOdd, 29);
+  return std::rotl(hash + word * kWordFactor, 31) * kLaneFactor;
+}
+
+// Every bit of the result depends on every bit of the hash.
+std::uint64_t finished(std::uint64_t hash) {
+  hash = (hash ^ (hash >> 30U)) * kLaneFactor;
+  hash = (hash ^ (hash >> 27U)) * kWordFactor;
+  return hash ^ (hash >> 31U);
 }
 
 }  // namespace
@@ -35,7 +45,7 @@ std::uint64_t content_hash(std::span<const std::byte> bytes) {
   for (std::size_t lane = 0; lane < kHashLanes; ++lane) {
     hash = hashed(hashed(hash, lanes[lane]), words[lane]);
   }
-  return hash ^ (hash >> 32U);
+  return finished(hash);
 }
 
 }  // namespace rubato

@@ -13,6 +13,7 @@
 #include "rubato/runtime/content_hash.h"
 #include "rubato/runtime/elapsed.h"
 #include "rubato/runtime/handover.h"
+#include "rubato/runtime/kept_memory.h"
 #include "rubato/runtime/shm_communicator.h"
 
 namespace rubato {
@@ -45,6 +46,7 @@ Result<std::unique_ptr<ElasticWorker>> ElasticWorker::join(WorkerSetup setup,
   if (Status status = check_cut(setup.cut); !status) {
     return status.error();
   }
+  keep_freed_memory();
   auto arena = Arena::create(setup.layout);
   if (!arena) {
     return arena.error();

@@ -5,6 +5,10 @@ worker that joins. What a loss is made of is read from its graph: each term has 
 how many elements are added up in it, times the constants it is scaled by. The extent of a mean
 does not depend on how many samples there are; that of a sum does, unless it is divided by them.
 So the terms of a part of a batch are compared with those of the whole batch of the rehearsal.
+
+Masks and weights of samples are constants too, but their mean differs from part to part. A term
+has a count beside its extent, which leaves them out: where the count says sum and the extent is
+nearer to a sum than to a mean, it is one.
 """
 
 import math
@@ -15,6 +19,13 @@ import torch
 SUM = 2  # How torch numbers reduction="sum".
 TOLERANCE = 1e-3  # Of a ratio of extents; weights of samples are not exact.
 TERMS_MAX = 4096
+
+SUMMED_LOSS = (
+    "the loss is a sum over the samples of a batch (torch's {}): with several workers each has "
+    "only a part of the batch, and the gradient would be divided by their number. Take the mean, "
+    'which reduction="mean" does, or divide by the samples of the batch as it was given out, and '
+    "choose the learning rate accordingly"
+)
 
 # Neither adds up nor scales.
 TRANSPARENT = (
@@ -28,6 +39,7 @@ class Term(NamedTuple):
 
     kind: str
     extent: float
+    count: float  # Without constants that are more than one number.
     scale: float  # The constants alone.
     is_loss: bool  # One of torch's losses, of something else than a parameter.
     is_sum: bool
@@ -59,8 +71,8 @@ def elements_added(node: Any) -> float:
     return float(math.prod(int(sizes[d]) for d in wrapped))
 
 
-def constant_factor(node: Any) -> Optional[float]:
-    """Of a product or quotient with something that is not trained."""
+def constant_factor(node: Any) -> Optional[Tuple[float, bool]]:
+    """Of a product or quotient with something that is not trained; whether it is one number."""
     needs = [function is not None for function, _ in node.next_functions]
     if sum(needs) != 1:
         return None
@@ -72,70 +84,89 @@ def constant_factor(node: Any) -> Optional[float]:
         return None
     value = magnitude(other)
     if name_of(node) == "Mul":
-        return value
-    return 1 / value if first and value > 0 else None
+        return value, other.numel() == 1
+    return (1 / value, other.numel() == 1) if first and value > 0 else None
 
 
-def end_term(node: Any, extent: float, scale: float, is_sum: bool) -> Term:
+def end_term(node: Any, extent: float, count: float, scale: float, is_sum: bool) -> Term:
     reduction = saved(node, "reduction")
     entries = saved(node, "self")
     is_sum_loss = reduction == SUM and isinstance(entries, torch.Tensor)
     if is_sum_loss:
         extent *= entries.numel()
+        count *= entries.numel()
     inputs = [name_of(function) for function, _ in node.next_functions if function is not None]
     is_loss = reduction is not None and inputs[:1] != ["AccumulateGrad"]
-    return Term(name_of(node), extent, scale, is_loss, is_sum or is_sum_loss)
+    return Term(name_of(node), extent, count, scale, is_loss, is_sum or is_sum_loss)
 
 
 def terms_of(loss: torch.Tensor, gradient: Optional[torch.Tensor] = None) -> List[Term]:
     """What is added up in a loss, in the order of its graph."""
-    extent = 1.0
+    extent = count = 1.0
     if gradient is not None:
-        extent = magnitude(gradient) * gradient.numel()
+        extent, count = magnitude(gradient) * gradient.numel(), float(gradient.numel())
     is_spread = loss.numel() > 1
     found: List[Term] = []
     # Below a sum or mean, as the last entry says, additions are of elements and not of terms.
-    stack: List[Tuple[Any, float, float, bool, bool]] = [
-        (loss.grad_fn, extent, 1.0, is_spread, is_spread)
+    stack: List[Tuple[Any, float, float, float, bool, bool]] = [
+        (loss.grad_fn, extent, count, 1.0, is_spread, is_spread)
     ]
     while stack and len(found) < TERMS_MAX:
-        node, extent, scale, is_sum, is_inside = stack.pop()
+        node, extent, count, scale, is_sum, is_inside = stack.pop()
         if node is None:
             continue
         name = name_of(node)
         inputs = [function for function, _ in node.next_functions]
+        constant = constant_factor(node) if name in ("Mul", "Div") else None
         if name in ("Add", "Sub") and not is_inside:
             alpha = abs(float(saved(node, "alpha") or 1))
             factors = [1.0, alpha][: len(inputs)]
-            stack += reversed(
-                [(i, extent * f, scale * f, is_sum, False) for i, f in zip(inputs, factors)]
-            )
+            stack += reversed([
+                (i, extent * f, count * f, scale * f, is_sum, False)
+                for i, f in zip(inputs, factors)
+            ])
         elif name == "Sum":
-            stack.append((inputs[0], extent * elements_added(node), scale, True, True))
+            added = elements_added(node)
+            stack.append((inputs[0], extent * added, count * added, scale, True, True))
         elif name in TRANSPARENT:
-            stack.append((inputs[0], extent, scale, is_sum, is_inside or name == "Mean"))
-        elif name in ("Mul", "Div") and constant_factor(node) is not None:
-            factor = constant_factor(node)
+            stack.append((inputs[0], extent, count, scale, is_sum, is_inside or name == "Mean"))
+        elif constant is not None:
+            factor, is_number = constant
             rest = next(i for i in inputs if i is not None)
-            stack.append((rest, extent * factor, scale * factor, is_sum, is_inside))
+            count *= factor if is_number else 1.0
+            stack.append((rest, extent * factor, count, scale * factor, is_sum, is_inside))
         else:
-            found.append(end_term(node, extent, scale, is_sum))
+            found.append(end_term(node, extent, count, scale, is_sum))
     return found
 
 
-def totals(terms: List[Term]) -> Dict[str, float]:
-    sums: Dict[str, float] = {}
+def totals(terms: List[Term]) -> Dict[str, Term]:
+    sums: Dict[str, Term] = {}
     for term in terms:
-        sums[term.kind] = sums.get(term.kind, 0.0) + term.extent
+        before = sums.get(term.kind)
+        if before is not None:
+            term = term._replace(
+                extent=before.extent + term.extent, count=before.count + term.count
+            )
+        sums[term.kind] = term
     return sums
 
 
-def pairs(whole: List[Term], part: List[Term]) -> List[Tuple[str, float, float]]:
+def pairs(whole: List[Term], part: List[Term]) -> List[Tuple[Term, Term]]:
     """Terms that belong together: one by one, or by kind if there are more of them in one."""
     if [term.kind for term in whole] == [term.kind for term in part]:
-        return [(a.kind, a.extent, b.extent) for a, b in zip(whole, part)]
+        return list(zip(whole, part))
     before, after = totals(whole), totals(part)
-    return [(kind, before[kind], after[kind]) for kind in before if kind in after]
+    return [(before[kind], after[kind]) for kind in before if kind in after]
+
+
+def grows(whole: Term, part: Term, expected: float) -> bool:
+    """True if a term is as much smaller in a part as the part is smaller."""
+    extent = part.extent / whole.extent
+    if abs(extent / expected - 1) < TOLERANCE:
+        return True
+    is_counted = abs(part.count / whole.count / expected - 1) < TOLERANCE
+    return is_counted and abs(math.log(extent / expected)) < abs(math.log(extent))
 
 
 class LossWatch:
@@ -146,6 +177,18 @@ class LossWatch:
         self.whole: List[Term] = []
         self.part: List[Term] = []
         self.is_trusted = False
+
+    def sum_in(self, loss: torch.Tensor, samples: int) -> Optional[str]:
+        """For a loop whose every loss is shown, before its gradients: the first one with several
+        samples is the rehearsal."""
+        if self.is_trusted:
+            return None
+        if not self.whole:
+            self.rehearse(samples)
+            self.on_rehearsal(loss, None)
+            return self.sum_in_rehearsal()
+        self.on_part(loss, None, samples)
+        return self.sum_in_part(samples)
 
     def rehearse(self, samples: int) -> None:
         """A batch is given out that may turn out to be the first one of the training."""
@@ -174,8 +217,9 @@ class LossWatch:
         if not part:
             return None
         expected = samples / self.samples
-        for kind, before, after in pairs(self.whole, part):
-            if before > 0 and abs(after / before / expected - 1) < TOLERANCE:
-                return kind
-            self.is_trusted = True
+        for before, after in pairs(self.whole, part):
+            if before.extent > 0 and after.extent > 0:
+                if grows(before, after, expected):
+                    return before.kind
+                self.is_trusted = True
         return None
