@@ -52,7 +52,7 @@ bench-runtime: configure ## Compare the runtime with torchrun, DDP, gloo and Ope
 	  build/bench/runtime.json
 
 bench-live: configure ## Put load on a running platform; numbers go to build/bench/live.json
-	@cmake --build --preset release -j $(JOBS) --target rubato live_load live_host
+	@cmake --build --preset release -j $(JOBS) --target rubato live_load
 	@python3 -B bench/live/run.py build/bench/live.json
 
 bench-web: build ## Measure the dashboard with 10,000 jobs in the store

@@ -10,6 +10,4 @@ function(rubato_live_bench)
   target_include_directories(live_load PRIVATE "${dir}")
   target_link_libraries(live_load PRIVATE rubato::live nlohmann_json::nlohmann_json CLI11::CLI11
                                           rubato_warnings)
-  add_executable(live_host EXCLUDE_FROM_ALL "${dir}/live_host.cc")
-  target_link_libraries(live_host PRIVATE rubato::live)
 endfunction()

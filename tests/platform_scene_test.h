@@ -30,13 +30,17 @@ struct VerbOutcome {
 class PlatformScene : public testing::Test {
  protected:
   void SetUp() override {
+    make_folders();
+    up();
+  }
+  void make_folders() {
     ASSERT_NE(std::getenv("RUBATO_BINARY"), nullptr);
-    // Short: the path of a socket may not be long.
     const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
     folder_ = std::filesystem::temp_directory_path() /
               ("rubato-" + std::to_string(::getpid()) + "-" + name.substr(0, 20));
-    std::filesystem::create_directories(folder_);
-    up();
+    // Longer than the path of a socket may be: users have such directories.
+    state_ = folder_ / ("state" + std::string(150, '-'));
+    std::filesystem::create_directories(state_);
   }
   void TearDown() override {
     end(SIGTERM);
@@ -52,9 +56,9 @@ class PlatformScene : public testing::Test {
     if (pid_ == 0) {
       (void)std::freopen(said.c_str(), "w", stdout);
       (void)std::freopen((folder_ / "up.errors").c_str(), "a", stderr);
-      const std::string state = folder_ / "state";
+      enter_world();
       std::vector<std::string> words{
-          std::getenv("RUBATO_BINARY"), "up", "--port", "0", "--state", state};
+          std::getenv("RUBATO_BINARY"), "up", "--port", "0", "--state", state_};
       words.insert(words.end(), flags_.begin(), flags_.end());
       exec(words);
     }
@@ -128,7 +132,11 @@ class PlatformScene : public testing::Test {
   static constexpr const char* kEmulated =
       " --kind emulated --model pretended --speeds 1:10,2:19,4:35 ";
 
+  /// In the process that becomes the platform.
+  virtual void enter_world() const {}
+
   std::filesystem::path folder_{};
+  std::filesystem::path state_{};
   std::vector<std::string> flags_{"--slots", "4"};
   std::string said_{};  // By the platform when it came up.
 

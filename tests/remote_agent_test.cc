@@ -32,8 +32,8 @@ class RemoteAgentScene : public PlatformScene {
     end(SIGTERM);
     // Jobs go on without us, those of a test that failed too.
     std::error_code none;
-    for (const char* state : {"state", "far-state"}) {
-      for (const auto& job : std::filesystem::directory_iterator(folder_ / state / "jobs", none)) {
+    for (const auto& state : {state_, folder_ / "far-state"}) {
+      for (const auto& job : std::filesystem::directory_iterator(state / "jobs", none)) {
         while (!end_leftovers(job.path())) {
           std::this_thread::sleep_for(std::chrono::milliseconds(20));
         }

@@ -47,7 +47,7 @@ class Platform:
                 raise SystemExit(f"bench-live: the platform did not start: {self.says}")
             self.says += line
             self.url = self.url or self._found(r"listens on (https?://\S+)")
-            self.agents = self.agents or self._found(r"agents (?:on|join at) (\S+)")
+            self.agents = self.agents or self._found(r"agents join at (\S+)")
 
     def _found(self, pattern: str) -> str:
         match = re.search(pattern, self.says)
@@ -75,15 +75,6 @@ class Platform:
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
-
-
-def program_of(build: Path) -> str:
-    """`rubato up` where it lets agents in, else its parts with a line for agents."""
-    words = subprocess.run([build / "rubato", "up", "--help"], capture_output=True, text=True)
-    if "--agents" in words.stdout:
-        options = "--state {state} --port 0 --agents 127.0.0.1:0 --emulate 1x1"
-        return f"{build / 'rubato'} up {options}"
-    return f"{build / 'live_host'} {{state}}"
 
 
 def newest_job(url: str) -> int:
@@ -219,7 +210,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--keep", action="store_true", help="the state directory")
     flags = parser.parse_args()
-    flags.program = flags.program or program_of(flags.build)
+    options = "--state {state} --port 0 --agents 127.0.0.1:0 --emulate 1x1"
+    flags.program = flags.program or f"{flags.build / 'rubato'} up {options}"
     state = Path(tempfile.mkdtemp(prefix="bench-live-", dir=flags.build))
     try:
         result = measure(state, flags)

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <fcntl.h>
 #include <poll.h>
 #include <span>
 #include <sys/socket.h>
@@ -27,21 +28,40 @@ Error io_error(std::string_view what) {
   return Error{.code = ErrorCode::Io, .message = fmt::format("{}: {}", what, std::strerror(errno))};
 }
 
-Result<sockaddr_un> address_of(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) {
-    return Error{.code = ErrorCode::BadConfig,
-                 .message = fmt::format("socket path '{}' is longer than {} characters", path,
-                                        sizeof(address.sun_path) - 1)};
+/// Where a socket is. The kernel takes 107 characters; a longer path is said by way of an open
+/// directory, which must stay open while the address is used.
+struct SocketAddress {
+  sockaddr_un name{};
+  Descriptor directory{};
+};
+
+Result<SocketAddress> address_of(const std::string& path) {
+  SocketAddress address;
+  address.name.sun_family = AF_UNIX;
+  std::string name = path;
+  if (path.size() >= sizeof(address.name.sun_path)) {
+    const std::size_t slash = path.rfind('/');
+    const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    address.directory =
+        Descriptor(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));  // NOLINT
+    if (!address.directory.is_open()) {
+      return io_error(fmt::format("cannot open the directory of the socket {}", path));
+    }
+    name = fmt::format("/proc/self/fd/{}/{}", address.directory.get(),
+                       slash == std::string::npos ? path : path.substr(slash + 1));
   }
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  if (name.size() >= sizeof(address.name.sun_path)) {
+    return Error{.code = ErrorCode::BadConfig,
+                 .message = fmt::format("the name of the socket '{}' is longer than {} characters",
+                                        path, sizeof(address.name.sun_path) - 1)};
+  }
+  std::memcpy(address.name.sun_path, name.c_str(), name.size() + 1);
   return address;
 }
 
 // The address as the socket functions want it.
-const sockaddr* generic(const sockaddr_un& address) {
-  return reinterpret_cast<const sockaddr*>(&address);  // NOLINT: the sockets interface
+const sockaddr* generic(const SocketAddress& address) {
+  return reinterpret_cast<const sockaddr*>(&address.name);  // NOLINT: the sockets interface
 }
 
 bool would_block() { return errno == EAGAIN; }
@@ -95,11 +115,11 @@ void take_descriptors(msghdr& message, std::vector<Descriptor>& into) {
 }
 
 // A listener that was killed leaves its socket behind, where nobody answers.
-void remove_left_over(const sockaddr_un& address) {
+void remove_left_over(const SocketAddress& address) {
   const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (probe.is_open() && ::connect(probe.get(), generic(address), sizeof(address)) != 0 &&
+  if (probe.is_open() && ::connect(probe.get(), generic(address), sizeof(address.name)) != 0 &&
       errno == ECONNREFUSED) {
-    ::unlink(address.sun_path);
+    ::unlink(address.name.sun_path);
   }
 }
 
@@ -111,7 +131,7 @@ Result<UnixChannel> UnixChannel::connect(const std::string& path) {
     return address.error();
   }
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket.is_open() || ::connect(socket.get(), generic(*address), sizeof(*address)) != 0) {
+  if (!socket.is_open() || ::connect(socket.get(), generic(*address), sizeof(address->name)) != 0) {
     return io_error(fmt::format("cannot connect to {}", path));
   }
   return UnixChannel(std::move(socket));
@@ -210,7 +230,7 @@ Result<UnixListener> UnixListener::open(std::string path) {
   }
   remove_left_over(*address);
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.is_open() || ::bind(socket.get(), generic(*address), sizeof(*address)) != 0 ||
+  if (!socket.is_open() || ::bind(socket.get(), generic(*address), sizeof(address->name)) != 0 ||
       ::listen(socket.get(), SOMAXCONN) != 0) {
     return io_error(fmt::format("cannot listen on {}", path));
   }

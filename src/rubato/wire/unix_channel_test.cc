@@ -146,5 +146,35 @@ TEST(UnixListener, ListensWhereAKilledOneHasLeftItsSocket) {
   EXPECT_TRUE(UnixChannel::connect(path).ok());
 }
 
+TEST(UnixListener, ListensWherePathsAreLongerThanTheKernelTakes) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() /
+                                       ("rubato-" + std::to_string(::getpid())) /
+                                       std::string(150, 'd');
+  std::filesystem::create_directories(folder);
+  const std::string path = folder / "socket";
+  for (int round = 0; round < 2; ++round) {  // The second time where the first left its socket.
+    auto listener = UnixListener::open(path);
+    ASSERT_TRUE(listener.ok()) << listener.error().message;
+    auto caller = UnixChannel::connect(path);
+    ASSERT_TRUE(caller.ok()) << caller.error().message;
+    ASSERT_TRUE(caller->send("hello").ok());
+    EXPECT_EQ(listener->accept()->front().receive()->front().bytes, "hello");
+    EXPECT_FALSE(UnixListener::open(path).ok()) << "one that lives keeps its socket";
+    if (round == 0) {
+      std::filesystem::rename(path, folder / "kept");
+      *listener = UnixListener::open(folder / "other").value();
+      std::filesystem::rename(folder / "kept", path);
+    }
+  }
+
+  EXPECT_FALSE(std::filesystem::exists(path)) << "removed with its listener";
+  EXPECT_FALSE(UnixChannel::connect(path).ok());
+  const auto named = UnixListener::open(folder / std::string(120, 'n'));
+  ASSERT_FALSE(named.ok());
+  EXPECT_EQ(named.error().code, ErrorCode::BadConfig);
+  EXPECT_FALSE(UnixListener::open(folder / "none" / "socket").ok());
+  std::filesystem::remove_all(folder.parent_path());
+}
+
 }  // namespace
 }  // namespace rubato
