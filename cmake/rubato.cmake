@@ -171,8 +171,8 @@ function(rubato_test name label)
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${RUBATO_TEST_TIMEOUT})
 endfunction()
 
-# rubato_halve_test(<name>): two ctests with half of the cases each, for two cores. What the test has
-# in its environment must be set before.
+# rubato_halve_test(<name>): two ctests with half of the cases each, for two cores. Call it when the
+# test has its environment.
 function(rubato_halve_test name)
   get_test_property(${name} LABELS labels)
   get_test_property(${name} ENVIRONMENT environment)
