@@ -15,7 +15,7 @@ from typing import Any
 from bad_config import BadConfig
 from child import ChildFailed, Simulation, simulate
 from expectation import Expectation, load_expected, mark
-from record import Report, is_program, markdown_of, origin, readme_is_current
+from record import Report, is_program, origin
 from tables import Table
 from workload import MIXES, WORTH, write_inputs
 
@@ -187,12 +187,7 @@ def main(words: list[str]) -> int:
         for policy, one in found.items()
     ]
     page = Report("chronus", "Chronus beside its baselines", preface, stable, [expected], rows)
-    page.show()
-    page.write(arguments.output)
-    if not readme_is_current(HERE / "README.md", markdown_of(stable)):
-        print(f"the tables in README.md are not these; they are in {arguments.output}/chronus.md")
-    print(f"bars missed: {missed}")
-    return 1 if missed else 0
+    return page.conclude(arguments.output, HERE / "README.md", missed)
 
 
 if __name__ == "__main__":

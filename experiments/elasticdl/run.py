@@ -12,7 +12,7 @@ from pathlib import Path
 from bad_config import BadConfig
 from child import ChildFailed
 from expectation import Expectation, load_expected, mark
-from record import Report, is_program, markdown_of, origin, readme_is_current
+from record import Report, is_program, origin
 from scenario import Ends, load_scenarios, run_scenario, scenario_table
 from tables import Table
 
@@ -78,12 +78,7 @@ def main(words: list[str]) -> int:
         for system, ends in found.items()
     ]
     page = Report("elasticdl", "ElasticDL's two jobs, simulated", preface, stable, [expected], rows)
-    page.show()
-    page.write(arguments.output)
-    if not readme_is_current(HERE / "README.md", markdown_of(stable)):
-        print(f"the tables in README.md are not these; they are in {arguments.output}/elasticdl.md")
-    print(f"bars missed: {missed}")
-    return 1 if missed else 0
+    return page.conclude(arguments.output, HERE / "README.md", missed)
 
 
 if __name__ == "__main__":

@@ -78,3 +78,12 @@ class Report:
         stem.with_suffix(".html").write_text(as_html(tables, self.title, self.preface), "utf-8")
         stem.with_suffix(".md").write_text(markdown_of(self.stable), "utf-8")
         print(f"\nwritten: {stem}.json, .html, .md")
+
+    def conclude(self, folder: Path, readme: Path, missed: int) -> int:
+        """Shows and writes all, says what is stale and missed, and returns the exit code."""
+        self.show()
+        self.write(folder)
+        if not readme_is_current(readme, markdown_of(self.stable)):
+            print(f"the tables in README.md are not these; they are in {folder}/{self.name}.md")
+        print(f"bars missed: {missed}")
+        return 1 if missed else 0

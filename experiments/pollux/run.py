@@ -13,7 +13,7 @@ from statistics import mean
 from bad_config import BadConfig
 from child import ChildFailed
 from expectation import Expectation, load_expected, mark
-from record import Report, is_program, markdown_of, origin, readme_is_current
+from record import Report, is_program, origin
 from tables import Table
 from workloads import OTHERS, REFERENCE_COLUMNS, Replay, load_reference, replay
 
@@ -125,12 +125,7 @@ def main(words: list[str]) -> int:
         for name, run in runs.items()
     ]
     page = Report("pollux", "Pollux's workloads, replayed", preface, stable, [expected], rows)
-    page.show()
-    page.write(arguments.output)
-    if not readme_is_current(HERE / "README.md", markdown_of(stable)):
-        print(f"the tables in README.md are not these; they are in {arguments.output}/pollux.md")
-    print(f"bars missed: {missed}")
-    return 1 if missed else 0
+    return page.conclude(arguments.output, HERE / "README.md", missed)
 
 
 if __name__ == "__main__":

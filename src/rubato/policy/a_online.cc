@@ -5,10 +5,9 @@
 #include <map>
 #include <utility>
 
+#include "rubato/policy/batching_policy.h"
 #include "rubato/policy/crew_search.h"
-#include "rubato/policy/doubling_clock.h"
 #include "rubato/policy/dual_batch.h"
-#include "rubato/policy/planning_policy.h"
 
 namespace rubato {
 namespace {
@@ -57,76 +56,30 @@ struct Market {
   std::vector<UseCalendar> prices{};  // [pool]
 };
 
-class AOnline final : public PlanningPolicy {
+class AOnline final : public BatchingPolicy {
  public:
   explicit AOnline(const AOnlineOptions& options)
-      : PlanningPolicy(SiteKind::Nodes, {.slot = options.slot}),
-        options_(options),
-        clock_(options.window) {}
+      : BatchingPolicy(SiteKind::Nodes, {.slot = options.slot},
+                       {.slot = options.slot, .slots_max = options.window}) {}
 
  protected:
   Verdict judge(const JobState& job, const View& view) override {
-    pending_.insert(job.id());
-    clock_.arrive(round_at(view), slot(view));
+    enter(job, view);
     return Verdict{.job = job.id()};
   }
 
-  bool replan(const JobState& job, const View& view) override {
-    return book_earliest(job, job.job.requested, view);
-  }
-
-  void hold_batch(const View& view, Decision& /*decision*/) override {
-    if (view.now < clock_.next()) {
-      return;
-    }
-    if (pending_.empty() && book().plans().empty()) {
-      clock_.stop();
-      return;
-    }
-    decide(view);
+  void decide(const View& view, Decision& /*decision*/) override {
+    schedule(view);
     pull_forward(view);
-    clock_.advance(view.now, slot(view));
-  }
-
-  Instant next_batch(Instant earliest) const override {
-    // With nobody pending a batch would be for nothing, but for stopping the clock.
-    return clock_.next() == kNever || (pending_.empty() && !book().plans().empty())
-               ? kNever
-               : std::max(earliest, clock_.next());
-  }
-
-  void leaves(JobId job) override { pending_.erase(job); }
-
-  void save_more(std::string& state) const override {
-    clock_.save(state);
-    for (const JobId job : pending_) {
-      append_line(state, "pending", {static_cast<std::int64_t>(job.value)});
-    }
-  }
-  bool restore_more(const SavedLine& line) override {
-    if (line.word == "pending" && line.numbers.size() == 1) {
-      pending_.insert(JobId{static_cast<std::uint64_t>(line.numbers[0])});
-      return true;
-    }
-    return clock_.restore(line);
-  }
-  void clear_more() override {
-    clock_ = DoublingClock(options_.window);
-    pending_.clear();
   }
 
  private:
-  [[nodiscard]] Duration slot(const View& view) const {
-    const Duration chosen = options_.slot != Duration{} ? options_.slot : kBatchSlot;
-    return on_grid(Instant{std::max(chosen, view.slot)}, view.slot).time_since_epoch();
-  }
-
   // The densest of those who wait, and how each could run in each pool.
   [[nodiscard]] std::vector<CrewEntrant> entrants(const View& view) const {
     std::vector<std::pair<double, JobId>> order;  // Worker-slots per weight, the fewest first.
-    for (const JobId id : pending_) {
+    for (const JobId id : pending()) {
       const JobState& job = view.jobs.at(id);
-      const double slots = needs_of(job, view).gpu_time / to_seconds(slot(view));
+      const double slots = needs_of(job, view).gpu_time / to_seconds(batch_slot(view));
       order.emplace_back(slots / std::max(job.job.weight, kLeast), id);
     }
     std::ranges::sort(order);
@@ -146,11 +99,12 @@ class AOnline final : public PlanningPolicy {
     return found;
   }
 
-  void decide(const View& view) {
+  // The batch itself.
+  void schedule(const View& view) {
     const std::vector<CrewEntrant> all = entrants(view);
     std::vector<BatchJob> jobs;
     std::map<JobId, const CrewEntrant*> by_id;
-    Duration length = clock_.length() * slot(view);
+    Duration length = batch_window(view);
     for (const CrewEntrant& entrant : all) {
       jobs.push_back(entrant.batch);
       by_id[entrant.batch.job] = &entrant;
@@ -168,7 +122,7 @@ class AOnline final : public PlanningPolicy {
     const auto accept = [&](JobId id) {
       reserve(market.prices[quoted->pool.value], quoted->booking);
       book().set(id, plan_of(*quoted, book()), view.now);
-      pending_.erase(id);
+      pending().erase(id);
     };
     schedule_batch(std::move(jobs), view.now, length, {.quote = quote, .accept = accept});
   }
@@ -204,7 +158,7 @@ class AOnline final : public PlanningPolicy {
                               .room = {&book().calendar(pool.id)},
                               .prices = &prices.prices[pool.id.value],
                               .curve = from_zero(prices.theta),
-                              .price_slot = slot(view),
+                              .price_slot = batch_slot(view),
                               .rules = {.together = together_cheapest, .apart = apart_by_host}};
       keep_better(
           best, pool.id,
@@ -217,10 +171,6 @@ class AOnline final : public PlanningPolicy {
     }
     return best;
   }
-
-  AOnlineOptions options_;
-  DoublingClock clock_;
-  std::set<JobId> pending_;  // Arrived, not yet in a batch.
 };
 
 }  // namespace

@@ -6,9 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "rubato/policy/batching_policy.h"
 #include "rubato/policy/crew_search.h"
-#include "rubato/policy/doubling_clock.h"
-#include "rubato/policy/planning_policy.h"
 #include "rubato/policy/tenant_reserve.h"
 
 namespace rubato {
@@ -34,71 +33,21 @@ struct Party {
   double used = 0;                      // GPU-seconds of this batch.
 };
 
-class Astraea final : public PlanningPolicy {
+class Astraea final : public BatchingPolicy {
  public:
   explicit Astraea(const AstraeaOptions& options)
-      : PlanningPolicy(SiteKind::Nodes, {.horizon = options.horizon}),
-        options_(options),
-        clock_(options.window) {}
+      : BatchingPolicy(SiteKind::Nodes, {.horizon = options.horizon},
+                       {.slot = options.slot, .slots_max = options.window}) {}
 
  protected:
   Verdict judge(const JobState& job, const View& view) override {
-    pending_.insert(job.id());
-    clock_.arrive(round_at(view), slot(view));
+    enter(job, view);
     return Verdict{.job = job.id(), .kind = VerdictKind::Defer, .reason = Reason::WaitingForTurn};
   }
 
-  bool replan(const JobState& job, const View& view) override {
-    return book_earliest(job, job.job.requested, view);
-  }
-
-  void hold_batch(const View& view, Decision& decision) override {
-    if (view.now < clock_.next()) {
-      return;
-    }
-    if (pending_.empty() && book().plans().empty()) {
-      clock_.stop();
-      return;
-    }
-    decide(view, decision);
-    clock_.advance(view.now, slot(view));
-  }
-
-  Instant next_batch(Instant earliest) const override {
-    return clock_.next() == kNever || (pending_.empty() && !book().plans().empty())
-               ? kNever
-               : std::max(earliest, clock_.next());
-  }
-
-  void leaves(JobId job) override { pending_.erase(job); }
-
-  void save_more(std::string& state) const override {
-    clock_.save(state);
-    for (const JobId job : pending_) {
-      append_line(state, "pending", {static_cast<std::int64_t>(job.value)});
-    }
-  }
-  bool restore_more(const SavedLine& line) override {
-    if (line.word == "pending" && line.numbers.size() == 1) {
-      pending_.insert(JobId{static_cast<std::uint64_t>(line.numbers[0])});
-      return true;
-    }
-    return clock_.restore(line);
-  }
-  void clear_more() override {
-    clock_ = DoublingClock(options_.window);
-    pending_.clear();
-  }
-
- private:
-  [[nodiscard]] Duration slot(const View& view) const {
-    const Duration chosen = options_.slot != Duration{} ? options_.slot : kBatchSlot;
-    return on_grid(Instant{std::max(chosen, view.slot)}, view.slot).time_since_epoch();
-  }
-
-  void decide(const View& view, Decision& decision) {
+  void decide(const View& view, Decision& decision) override {
     std::vector<PayingEntrant> entrants;
-    for (const JobId id : pending_) {
+    for (const JobId id : pending()) {
       if (entrants.size() == kBatchJobsMax) {
         break;
       }
@@ -118,6 +67,7 @@ class Astraea final : public PlanningPolicy {
     }
   }
 
+ private:
   // Tenants with what they reserve, less what their running jobs hold of it.
   [[nodiscard]] std::vector<Party> parties_of(std::vector<PayingEntrant>& entrants,
                                               const View& view) const {
@@ -202,7 +152,7 @@ class Astraea final : public PlanningPolicy {
     double theta = 1;
     for (const PayingEntrant* each : order) {
       const JobNeeds needs = needs_of(*each->job, view);
-      const double slots = needs.gpu_time / to_seconds(slot(view));
+      const double slots = needs.gpu_time / to_seconds(batch_slot(view));
       const double value = each->worth.at(later(view.now, needs.fastest));
       theta = std::max(theta, 1 + value / std::max(slots, 1e-9));
     }
@@ -255,7 +205,7 @@ class Astraea final : public PlanningPolicy {
       } else {
         market.prices = &calendar;
         market.curve = from_zero(theta);
-        market.price_slot = slot(view);
+        market.price_slot = batch_slot(view);
         market.one_price = true;
       }
       const auto crews = crews_of(job, pool, view, workers_max);
@@ -271,23 +221,19 @@ class Astraea final : public PlanningPolicy {
     const JobState& job = *entrant.job;
     if (entrant.is_placed) {
       decision.verdicts.push_back({.job = job.id(), .payment = entrant.payment});
-      pending_.erase(job.id());
+      pending().erase(job.id());
       return;
     }
     const Instant earliest = later(view.now, needs_of(job, view).fastest);
     if (entrant.worth.may_be_refused() && entrant.worth.at(earliest) <= 0) {
       decision.verdicts.push_back(turn_down(job, entrant.worth, view));
-      pending_.erase(job.id());
+      pending().erase(job.id());
     } else if (entrant.worth.at(earliest) <= 0) {
       decision.verdicts.push_back({.job = job.id()});
-      pending_.erase(job.id());
+      pending().erase(job.id());
       wait(job.id());  // Worth nothing to anybody, but to be finished all the same.
     }
   }
-
-  AstraeaOptions options_;
-  DoublingClock clock_;
-  std::set<JobId> pending_;  // Arrived, not yet decided.
 };
 
 }  // namespace

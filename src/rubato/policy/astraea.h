@@ -16,9 +16,8 @@
 //   lives on holes. Shares not given are equal.
 // - What tenants earn by lending is not paid out: the engine keeps no accounts. Payments are named.
 // - Jobs train by all-reduce on at most as many GPUs as they asked for, with a deadline on any
-// number,
-//   and wait no longer than `window` slots for a batch. A batch decides on a bounded number of
-//   jobs.
+//   number, and wait no longer than `window` slots for a batch. A batch decides on a bounded number
+//   of jobs.
 // - Plain jobs get a value of their own (job_worth.h). A job that can be worth nothing any more is
 //   refused if its deadline is hard or its value given; others wait for the next batch.
 // - A job that lost its nodes, or whose run takes longer than planned, takes the earliest finish it

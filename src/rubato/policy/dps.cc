@@ -4,14 +4,14 @@
 #include <utility>
 
 #include "rubato/policy/crew_search.h"
-#include "rubato/policy/price_history.h"
+#include "rubato/policy/pricing_policy.h"
 
 namespace rubato {
 namespace {
 
-class Dps final : public PlanningPolicy {
+class Dps final : public PricingPolicy {
  public:
-  explicit Dps(const PlanningOptions& options) : PlanningPolicy(SiteKind::Nodes, options) {}
+  explicit Dps(const PlanningOptions& options) : PricingPolicy(SiteKind::Nodes, options) {}
 
  protected:
   Verdict judge(const JobState& job, const View& view) override {
@@ -35,10 +35,6 @@ class Dps final : public PlanningPolicy {
     return true;
   }
 
-  void save_more(std::string& state) const override { history_.save(state); }
-  bool restore_more(const SavedLine& line) override { return history_.restore(line); }
-  void clear_more() override { history_ = PriceHistory{}; }
-
  private:
   // The best window in any pool; equal ones go to the first.
   [[nodiscard]] std::optional<PoolBooking> search(const JobState& job, const JobWorth& worth,
@@ -50,7 +46,7 @@ class Dps final : public PlanningPolicy {
       const CrewMarket market{.pool = pool.id,
                               .room = {&calendar},
                               .prices = &calendar,
-                              .curve = history_.curve(options().estimate),
+                              .curve = prices(),
                               .one_price = true,
                               .crowds = true};
       keep_better(
@@ -60,20 +56,6 @@ class Dps final : public PlanningPolicy {
     }
     return best;
   }
-
-  void observe(const JobState& job, const JobWorth& worth, const View& view) {
-    const JobNeeds needs = needs_of(job, view);
-    const Duration slot = slot_of(needs.fastest, view);
-    const Instant start = round_at(view);
-    const Duration horizon = edges_of(job, PoolId{0}, needs.fastest, view).back() - start;
-    history_.observe({.best_value = worth.at(later(start, needs.fastest)),
-                      .late_value = worth.at(later(start, horizon)),
-                      .gpu_time = needs.gpu_time,
-                      .top_time = options().by_slot ? to_seconds(slot) : needs.gpu_time,
-                      .all_time = view.topology.gpus() * to_seconds(horizon)});
-  }
-
-  PriceHistory history_;
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "rubato/policy/price_history.h"
+#include "rubato/policy/pricing_policy.h"
 #include "rubato/policy/server_search.h"
 
 namespace rubato {
@@ -61,9 +61,9 @@ Instant finish_on(const std::vector<BookedSegment>& segments, const JobState& jo
   return kNever;
 }
 
-class Oasis final : public PlanningPolicy {
+class Oasis final : public PricingPolicy {
  public:
-  explicit Oasis(const PlanningOptions& options) : PlanningPolicy(SiteKind::Pools, options) {}
+  explicit Oasis(const PlanningOptions& options) : PricingPolicy(SiteKind::Pools, options) {}
 
  protected:
   Verdict judge(const JobState& job, const View& view) override {
@@ -91,15 +91,10 @@ class Oasis final : public PlanningPolicy {
     return best.has_value();
   }
 
-  void save_more(std::string& state) const override { history_.save(state); }
-  bool restore_more(const SavedLine& line) override { return history_.restore(line); }
-  void clear_more() override { history_ = PriceHistory{}; }
-
  private:
   /// Borrows the worth.
   [[nodiscard]] Aim by_worth(const JobWorth& worth) const {
-    return {.value = [&worth](Instant finish) { return worth.at(finish); },
-            .prices = history_.curve(options().estimate)};
+    return {.value = [&worth](Instant finish) { return worth.at(finish); }, .prices = prices()};
   }
 
   // The best schedule in any pool; equal ones go to the first.
@@ -151,20 +146,6 @@ class Oasis final : public PlanningPolicy {
       static_cast<void>(book().extend(job.id(), done, view.now));  // Else when it is due.
     }
   }
-
-  void observe(const JobState& job, const JobWorth& worth, const View& view) {
-    const JobNeeds needs = needs_of(job, view);
-    const Duration slot = slot_of(needs.fastest, view);
-    const Instant start = round_at(view);
-    const Duration horizon = edges_of(job, PoolId{0}, needs.fastest, view).back() - start;
-    history_.observe({.best_value = worth.at(later(start, needs.fastest)),
-                      .late_value = worth.at(later(start, horizon)),
-                      .gpu_time = needs.gpu_time,
-                      .top_time = options().by_slot ? to_seconds(slot) : needs.gpu_time,
-                      .all_time = view.topology.gpus() * to_seconds(horizon)});
-  }
-
-  PriceHistory history_;
 };
 
 }  // namespace
