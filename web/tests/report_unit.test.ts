@@ -4,6 +4,7 @@ import { rowTops, viewWithin } from '../src/gantt_draw'
 import { aimOf, pointsOf } from '../src/report/aims'
 import { heldOf, isKept, outcomeOf, promisesOf, shareAt, type Column, type Group, type Pictures, type Run } from '../src/report/data'
 import { barsOf, findJob, nodeRows } from '../src/report/gpus'
+import { inOrderOfStart } from '../src/report/jobs'
 import { histogram } from '../src/report/promises'
 import { dashOf, toneOf } from '../src/report/series'
 import { sortedRows } from '../src/report/table'
@@ -81,6 +82,10 @@ export function run(test: Test, assert: Assert): void {
   })
   test('a job is found by its name, or by a part of it', () => {
     assert.deepEqual(['first', 'SECOND', 'two', 'none', ' '].map((text) => findJob(pictures.jobs.name, text)), [0, 1, 2, -1, -1])
+  })
+  test('jobs stand in the order in which they first ran, those that never did last', () => {
+    assert.deepEqual(inOrderOfStart(pictures, { ...run1, start: [7, -1, 3] }), [2, 0, 1])
+    assert.deepEqual(inOrderOfStart({ ...pictures, jobs: { ...pictures.jobs, arrival: [9, 5, 7] } }, { ...run1, start: [-1, -1, -1] }), [1, 2, 0])
   })
   test('rows are sorted with the unknown last, and stay as they were where equal', () => {
     const rows = [row('b', 2), row('a', null), row('c', 1), row('d', 2)]

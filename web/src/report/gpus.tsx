@@ -4,10 +4,12 @@ import { useMemo, useState } from 'preact/hooks'
 import { linearTicks, secondsText, timeTexts } from '../axes'
 import { outcomePaint, type Outcome } from '../colors'
 import { Gantt, type GanttBar, type GanttLine, type GanttRow, type GanttTime, type View } from '../gantt'
+import { viewWithin } from '../gantt_draw'
 import { counted } from '../numbers'
 import { Card, Choice, Empty } from '../parts'
 import { useDark } from '../theme'
 import { CLASSES, heldOf, outcomeOf, type Held, type Pictures, type Run } from './data'
+import { JobTable } from './jobs'
 
 const HEIGHT = 540
 const LABEL_ROOM = 17
@@ -110,12 +112,12 @@ export function Gpus(props: { data: Pictures; run: Run; chooser: ComponentChildr
     // Its life with some room on both sides.
     const [from, to] = [data.jobs.arrival[found], Math.max(run.finish[found], data.jobs.deadline[found], data.jobs.arrival[found])]
     const room = (to - from) * 0.25 + 1
-    setView({ from: Math.max(whole.from, (from - room) * data.tick), to: Math.min(whole.to, (to + room) * data.tick) })
+    setView(viewWithin({ from: (from - room) * data.tick, to: (to + room) * data.tick }, whole))
   }
   const zoom = (factor: number) => {
-    const half = Math.min(whole.to, Math.max((view.to - view.from) * factor, whole.to / 2000)) / 2
-    const middle = Math.min(Math.max((view.from + view.to) / 2, half), whole.to - half)
-    setView({ from: middle - half, to: middle + half })
+    const half = Math.max((view.to - view.from) * factor, whole.to / 2000) / 2
+    const middle = (view.from + view.to) / 2
+    setView(viewWithin({ from: middle - half, to: middle + half }, whole))
   }
   return (
     <Card title="Who held which GPU" actions={(
@@ -143,6 +145,7 @@ export function Gpus(props: { data: Pictures; run: Run; chooser: ComponentChildr
             One line per GPU, {data.gpus} in all. Click a bar to single out its job. Drag to move; Ctrl and wheel, pinch or double-click to zoom; arrow keys, +, − and 0 work too.
             {run.left_out > 0 && ` The ${counted(run.left_out, 'smallest bar')} ${run.left_out === 1 ? 'is' : 'are'} left out.`}
           </p>
+          <JobTable data={data} run={run} />
         </>
       )}
     </Card>
