@@ -34,6 +34,7 @@ class FutexBarrier {
   [[nodiscard]] bool is_broken() const;
 
  private:
+  [[nodiscard]] bool wait_for_all();
   [[nodiscard]] bool sleep_until_past(std::uint32_t before);
 
   BarrierWords* words_;

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "rubato/launch/local/borrowing_clone.h"
 #include "rubato/launch/local/group_guard.h"
 #include "rubato/launch/local/pidfd.h"
 #include "rubato/launch/local/program_path.h"
@@ -89,8 +90,8 @@ std::pair<pid_t, Descriptor> clone_child(SpawnedChild& child) {
   std::vector<std::byte> stack(kStackBytes);
   int pidfd = -1;
   const SignalsHeld held;
-  const pid_t pid = ::clone(run_spawned_child, stack.data() + stack.size(),
-                            CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &child, &pidfd);
+  const pid_t pid = borrowing_clone(run_spawned_child, stack.data() + stack.size(),
+                                    CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &child, &pidfd);
   return {pid, Descriptor(pid < 0 ? -1 : pidfd)};
 }
 
