@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 #include <variant>
 
+#include "rubato/policy/elasticflow_pools.h"
 #include "rubato/policy/saved_state.h"
 
 namespace rubato {
@@ -284,18 +286,7 @@ Decision ElasticFlow::hold_round(const View& view) {
     opportunity_ = false;  // Stopping everyone now could break a promise.
     return wait(view, std::move(decision));
   }
-  std::vector<std::vector<Contender>> contenders(view.topology.pools().size());
-  for (std::vector<Contender>& each : contenders) {
-    each.reserve(view.jobs.size() / contenders.size());
-  }
-  Commitments::Reading plans(*commitments_, view.now);
-  view.jobs.for_each([&](const JobState& job) {
-    if (job.admitted) {
-      const Standing* standing = plans.find(job.id());
-      const PoolId pool = standing == nullptr ? pool_for(job, view) : standing->pool;
-      contenders[pool.value].push_back(contender(job, standing, view.curve(job, pool)));
-    }
-  });
+  std::vector<std::vector<Contender>> contenders = contenders_by_pool(view);
   decision.is_round = true;
   for (const Pool& pool : view.topology.pools()) {
     share_pool(view, pool.id, contenders[pool.id.value], decision);
@@ -307,18 +298,39 @@ Decision ElasticFlow::hold_round(const View& view) {
   return wait(view, std::move(decision));
 }
 
-// Where a job without a plan runs, or else the pool with the most room for it.
-PoolId ElasticFlow::pool_for(const JobState& job, const View& view) const {
-  PoolId best = job.pool();
-  int most = -1;
-  for (const Pool& pool : view.topology.pools()) {
-    const int free = commitments_->ledger(pool.id).free_at(view.now);
-    if (job.share == 0 && !view.curve(job, pool.id).empty() && free > most) {
-      best = pool.id;
-      most = free;
-    }
+// All jobs that could use GPUs now. Those without a plan are spread once all plans have theirs.
+std::vector<std::vector<Contender>> ElasticFlow::contenders_by_pool(const View& view) {
+  std::vector<std::vector<Contender>> contenders(view.topology.pools().size());
+  for (std::vector<Contender>& each : contenders) {
+    each.reserve(view.jobs.size() / contenders.size());
   }
-  return best;
+  const bool is_single = contenders.size() == 1;
+  PoolRooms rooms(view.capacity);
+  std::vector<Contender> unplanned;
+  Commitments::Reading plans(*commitments_, view.now);
+  view.jobs.for_each([&](const JobState& job) {
+    if (!job.admitted) {
+      return;
+    }
+    const Standing* standing = plans.find(job.id());
+    const PoolId pool = standing == nullptr ? PoolId{} : standing->pool;
+    const Contender each = contender(job, standing, view.curve(job, pool));
+    if (standing == nullptr && !is_single) {
+      unplanned.push_back(each);
+      return;
+    }
+    rooms.reserve(pool, each.floor);
+    contenders[pool.value].push_back(each);
+  });
+  std::ranges::sort(unplanned, {}, [](const Contender& each) {
+    return std::tuple(each.turn, each.state->job.arrival, each.state->id());
+  });
+  for (Contender& each : unplanned) {
+    const PoolId pool = rooms.seat(*each.state, view);
+    each.curve = &view.curve(*each.state, pool);
+    contenders[pool.value].push_back(each);
+  }
+  return contenders;
 }
 
 Contender ElasticFlow::contender(const JobState& job, const Standing* standing,
@@ -340,7 +352,8 @@ void ElasticFlow::share_pool(const View& view, PoolId pool, std::vector<Contende
                       int workers) { return survives(view, who, workers, decision); }};
   share_out(contenders, view.capacity[pool.value], rules);
   for (const Contender& each : contenders) {
-    if (each.workers != each.share) {
+    const bool moves = each.workers > 0 && each.share > 0 && each.state->pool() != pool;
+    if (each.workers != each.share || moves) {
       decision.targets.push_back(Target{.job = each.id, .pool = pool, .workers = each.workers});
     }
   }

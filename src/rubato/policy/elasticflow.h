@@ -13,6 +13,8 @@
 //   left over first, and never keeps others out.
 // - A new job is first fitted beside the plans as they are; only if that fails are all plans made
 //   anew from the work that is really left.
+// - With several pools a promised job stays in the pool of its plan; the others are spread so that
+//   none waits while a pool has room for it (elasticflow_pools.h).
 #pragma once
 
 #include <functional>
@@ -82,7 +84,7 @@ class ElasticFlow final : public Policy, public Hypothetical {
   [[nodiscard]] Decision hold_round(const View& view);
   [[nodiscard]] Contender contender(const JobState& job, const Standing* standing,
                                     const ScalingCurve& curve) const;
-  [[nodiscard]] PoolId pool_for(const JobState& job, const View& view) const;
+  [[nodiscard]] std::vector<std::vector<Contender>> contenders_by_pool(const View& view);
   void share_pool(const View& view, PoolId pool, std::vector<Contender>& contenders,
                   Decision& decision);
   [[nodiscard]] bool survives(const View& view, const Contender& who, int workers,
