@@ -42,7 +42,7 @@ export interface NodeStatus {
   emulated: boolean
 }
 export interface Tenant {
-  name: string; guarantee: number; borrow: number; budget_gpu_hours: number; used_gpu_hours: number
+  name: string; guarantee: number; borrow?: number; budget_gpu_hours: number; used_gpu_hours: number
   gpus_now: number; jobs: number
 }
 export interface PolicyStatus {

@@ -95,7 +95,8 @@ std::string tenant_table(const wire::TenantList& list) {
   TextTable table({"NAME", ">GUARANTEE", ">BORROW", ">BUDGET", ">USED", ">GPUS", ">JOBS"});
   for (const wire::TenantStatus& tenant : list.tenants()) {
     table.add(
-        {tenant.name(), std::to_string(tenant.guarantee()), std::to_string(tenant.borrow()),
+        {tenant.name(), std::to_string(tenant.guarantee()),
+         tenant.has_borrow() ? std::to_string(tenant.borrow()) : "any",
          tenant.budget_gpu_hours() > 0 ? fmt::format("{:.4g} h", tenant.budget_gpu_hours()) : "",
          fmt::format("{:.4g} h", tenant.used_gpu_hours()), std::to_string(tenant.gpus_now()),
          std::to_string(tenant.jobs())});

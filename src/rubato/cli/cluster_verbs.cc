@@ -21,12 +21,15 @@
 namespace rubato {
 namespace {
 
+constexpr const char* kAnyGpus = "any";  // Of `queue set --borrow`.
+constexpr int kBorrowMax = 1'000'000;
+
 /// What a verb on the platform was asked for; each uses some of it.
 struct ClusterFlags {
   ClientFlags client{};
   std::string name{};
   std::optional<int> guarantee{};
-  std::optional<int> borrow{};
+  std::optional<std::string> borrow{};
   std::optional<double> budget{};
   std::string at{};
   std::string length{};
@@ -69,7 +72,11 @@ int set_tenant(const ClusterFlags& flags) {
   wire::TenantStatus wanted;
   wanted.set_name(flags.name);
   wanted.set_guarantee(flags.guarantee.value_or(known.guarantee()));
-  wanted.set_borrow(flags.borrow.value_or(known.borrow()));
+  if (!flags.borrow && known.has_borrow()) {
+    wanted.set_borrow(known.borrow());
+  } else if (flags.borrow && *flags.borrow != kAnyGpus) {
+    wanted.set_borrow(std::stoi(*flags.borrow, nullptr, 0));
+  }
   wanted.set_budget_gpu_hours(flags.budget.value_or(known.budget_gpu_hours()));
   return ask_platform<wire::TenantStatus>("queue", flags.client,
                                           {.method = "PUT",
@@ -240,8 +247,10 @@ void add_queue(CLI::App& app, int& exit_code) {
   set.app->add_option("name", set.flags->name, "The tenant")->required();
   set.app->add_option("--guarantee", set.flags->guarantee, "GPUs it can always have")
       ->check(CLI::NonNegativeNumber);
-  set.app->add_option("--borrow", set.flags->borrow, "GPUs it may use beyond, if they are idle")
-      ->check(CLI::NonNegativeNumber);
+  set.app
+      ->add_option("--borrow", set.flags->borrow,
+                   "GPUs it may use beyond, while they are idle; any: no limit")
+      ->check(CLI::Range(0, kBorrowMax) | CLI::IsMember({kAnyGpus}));
   set.app->add_option("--budget", set.flags->budget, "GPU-hours in all; 0: no limit")
       ->check(CLI::NonNegativeNumber);
   add_client_flags(*set.app, set.flags->client);

@@ -1,5 +1,6 @@
 #include "rubato/cli/conduct_verb.h"
 
+#include <chrono>
 #include <csignal>
 #include <fcntl.h>
 #include <filesystem>
@@ -7,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <sys/resource.h>
+#include <thread>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +20,7 @@
 #include "rubato/cli/exit_code.h"
 #include "rubato/launch/local/local_launcher.h"
 #include "rubato/live/conduct_files.h"
+#include "rubato/wire/log_line.h"
 
 namespace rubato {
 namespace {
@@ -50,7 +53,7 @@ ResourceLimit raise_descriptor_limit() {
 }
 
 int conduct_failure(const Error& error) {
-  fmt::print(stderr, "rubato conduct: {}\n", error.message);
+  log_line(stderr, "rubato conduct: {}", error.message);
   return exit_code(error.code);
 }
 
@@ -79,11 +82,13 @@ Result<std::unique_ptr<ConductedJob>> begin_job(const wire::ConductOrder& order,
       fmt::format("'{}' is no kind of job: elastic, restart or emulated is", spec.kind()));
 }
 
-wire::JobEnded never_begun(const wire::ConductOrder& order, const Error& error) {
+// A full disk is no fault of the job: it is to be tried again.
+wire::JobEnded never_begun(const wire::ConductOrder& order, const ConductFiles& files,
+                           const Error& error) {
   wire::JobEnded ended;
   ended.set_job(order.run().job());
   ended.set_order(order.run().order());
-  ended.set_outcome("failed");
+  ended.set_outcome(files.is_disk_full() ? "requeue" : "failed");
   ended.set_exit_code(exit_code(error.code));
   ended.set_cause("user_error");
   ended.set_detail(error.message);
@@ -121,14 +126,14 @@ wire::JobEnded run_job(const wire::ConductOrder& order, const ConductFiles& file
   auto job =
       begin_job(order, {.files = files, .launcher = *starter.launcher, .crew = starter.crew});
   if (!job) {
-    return never_begun(order, job.error());
+    return never_begun(order, files, job.error());
   }
   Conducting conducting(order, std::move(*job), line);
   bool goes_on = true;
   while (goes_on) {
     goes_on = conducting.turn();
     for (const std::string& note : starter.notes()) {
-      fmt::print("{}\n", note);
+      log_line(stdout, "{}", note);
     }
     if (conduct_ends != 0) {
       conducting.suspend("this machine ends its work");
@@ -173,6 +178,18 @@ Result<WorkerStarter> start_threads(const wire::ConductOrder& order, int log) {
   return WorkerStarter{.launcher = std::move(*crew), .crew = threads};
 }
 
+// Waits while the disk is full: of an end that is not told nobody would know, and all that was done
+// since the last snapshot would be done again.
+Status keep_end(const ConductFiles& files, const wire::JobEnded& ended) {
+  constexpr auto kPause = std::chrono::milliseconds(200);
+  Status written = files.write_ended(ended);
+  while (!written && conduct_ends == 0 && files.is_disk_full()) {
+    std::this_thread::sleep_for(kPause);
+    written = files.write_ended(ended);
+  }
+  return written;
+}
+
 int conduct_job(const ConductFlags& flags) {
   const ConductFiles files(std::filesystem::absolute(flags.directory).string());
   const auto order = files.read_order();
@@ -190,7 +207,8 @@ int conduct_job(const ConductFlags& flags) {
   files.clear_ended();
   auto line = ConductLine::open(files.socket());
   if (!line) {
-    [[maybe_unused]] const Status written = files.write_ended(never_begun(*order, line.error()));
+    [[maybe_unused]] const Status written =
+        files.write_ended(never_begun(*order, files, line.error()));
     return conduct_failure(line.error());
   }
   const Descriptor log(
@@ -202,11 +220,11 @@ int conduct_job(const ConductFlags& flags) {
     return conduct_failure(starter.error());  // This machine's fault: the job may be tried again.
   }
   wire::FromAgent message;
-  *message.mutable_ended() =
-      starter ? run_job(*order, files, *line, *starter) : never_begun(*order, starter.error());
+  *message.mutable_ended() = starter ? run_job(*order, files, *line, *starter)
+                                     : never_begun(*order, files, starter.error());
   const wire::JobEnded& ended = message.ended();
-  fmt::print("{} after {} steps: {}\n", ended.outcome(), ended.done(), ended.detail());
-  if (Status written = files.write_ended(ended); !written) {
+  log_line(stdout, "{} after {} steps: {}", ended.outcome(), ended.done(), ended.detail());
+  if (Status written = keep_end(files, ended); !written) {
     return conduct_failure(written.error());
   }
   line->say(message);

@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include "rubato/wire/log_line.h"
+
 namespace rubato {
 namespace {
 
@@ -65,7 +67,7 @@ void Conducting::take(const wire::ToConduct& message) {
   if (message.has_stop()) {
     is_stopped_ = true;
     stop_reason_ = message.stop().reason();
-    fmt::print("order {}: stop: {}\n", number, stop_reason_);
+    log_line(stdout, "order {}: stop: {}", number, stop_reason_);
     job_->stop(stop_reason_);
   } else if (message.has_run()) {
     obey(message.run());
@@ -75,7 +77,7 @@ void Conducting::take(const wire::ToConduct& message) {
 void Conducting::obey(const wire::ConductOrder& order) {
   order_ = order;
   const int slots = order.run().slots_size();
-  fmt::print("order {}: {} workers\n", order.run().order(), slots);
+  log_line(stdout, "order {}: {} workers", order.run().order(), slots);
   is_suspending_ = slots == 0;
   if (is_suspending_) {
     suspended_by_ = last_seen_;

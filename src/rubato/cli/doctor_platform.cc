@@ -139,6 +139,16 @@ DoctorFindings examine_platform(const ClientFlags& flags, bool is_named) {
     return {token_finding(*absence)};
   }
   findings.push_back(version_finding(server, version));
+  WebClient web(client->options());
+  const auto ready = web.send({.target = "/readyz"});
+  if (!ready || ready->status != 200) {  // Nothing else is answered then.
+    findings.push_back({.check = "journal",
+                        .level = FindingLevel::Fail,
+                        .found = "the platform cannot write its journal",
+                        .remedy = "nothing is answered until it can: free some room on the disk of "
+                                  "its state directory"});
+    return findings;
+  }
   wire::NodeList nodes;
   if (const auto failure = client->get("/v1/nodes", nodes)) {
     findings.push_back(token_finding(*failure));
@@ -151,15 +161,7 @@ DoctorFindings examine_platform(const ClientFlags& flags, bool is_named) {
   if (!client->get("/v1/report?since=1", report)) {
     findings.push_back(skew_finding(before, instant_from(report.to()), local_wall_clock().now));
   }
-  WebClient web(client->options());
-  const auto ready = web.send({.target = "/readyz"});
-  findings.push_back(ready && ready->status == 200
-                         ? well("journal", "is written")
-                         : DoctorFinding{.check = "journal",
-                                         .level = FindingLevel::Fail,
-                                         .found = "the platform cannot write its journal",
-                                         .remedy = "nothing is answered until it can: free some "
-                                                   "room on the disk of its state directory"});
+  findings.push_back(well("journal", "is written"));
   return findings;
 }
 

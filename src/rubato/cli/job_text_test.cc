@@ -273,9 +273,12 @@ TEST(ClusterText, NodesAndTenantsAreTables) {
   tenant.set_name("vision");
   tenant.set_guarantee(16);
   tenant.set_budget_gpu_hours(5000);
+  tenants.add_tenants()->set_borrow(0);
+  tenants.mutable_tenants(1)->set_name("guest");
   EXPECT_EQ(tenant_table(tenants),
             "NAME    GUARANTEE  BORROW  BUDGET  USED  GPUS  JOBS\n"
-            "vision         16       0  5000 h   0 h     0     0\n");
+            "vision         16     any  5000 h   0 h     0     0\n"
+            "guest           0       0       -   0 h     0     0\n");
 }
 
 TEST(ClusterText, PolicyWhatIfAndReport) {

@@ -140,6 +140,9 @@ std::string LocalPlatform::agents_address() const {
 }
 
 LocalPlatform::~LocalPlatform() {
+  if (service_) {
+    service_->stop_waiting();  // Else who waits for a full disk would keep us here.
+  }
   if (rest_) {
     rest_->stop();
   }

@@ -294,6 +294,10 @@ TEST_F(Verbs, ChangesAreSentAsTheInterfaceWantsThem) {
   EXPECT_EQ(ask({"cancel", "42"}).out, "job 42 CANCELLED\n");
   EXPECT_EQ(ask({"scale", "42", "--workers", "2-4"}).code, 0);
   EXPECT_EQ(ask({"queue", "set", "vision", "--guarantee", "16"}).code, 0);
+  EXPECT_EQ(ask({"queue", "set", "vision", "--borrow", "0"}).code, 0);
+  EXPECT_EQ(ask({"queue", "set", "vision", "--borrow", "any", "--guarantee", "1"}).code, 0);
+  EXPECT_NE(ask({"queue", "set", "vision", "--borrow", "-1"}).code, 0);
+  EXPECT_NE(ask({"queue", "set", "vision", "--borrow", "some"}).code, 0);
   EXPECT_EQ(ask({"node", "maintenance", "gpu01", "--at", "Sat 02:00", "--for", "4h"}).code, 0);
   EXPECT_EQ(ask({"policy", "shadow", "edf"}).code, 0);
   EXPECT_EQ(ask({"what-if", "--add-gpus", "8", "--remove-node", "a", "--remove-node", "b"}).code,
@@ -306,6 +310,7 @@ TEST_F(Verbs, ChangesAreSentAsTheInterfaceWantsThem) {
   }
   for (const char* part :
        {R"({"workers":{"min":2,"max":4}})", R"({"name":"vision","guarantee":16,"borrow":3})",
+        R"({"name":"vision","borrow":0})", R"({"name":"vision","guarantee":1})",
         R"({"maintenance":{"from":"20)", R"({"policy":"edf"})",
         R"({"add_gpus":8,"remove_nodes":["a","b"]})", "GET /v1/report?since=604800 "}) {
     EXPECT_NE(all.find(part), std::string::npos) << part << " is not in\n" << all;

@@ -1,5 +1,7 @@
 // What happens when a placer has quotas: refusals, jobs that give way, and tenants side by side.
 #include <algorithm>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include <gmock/gmock.h>
@@ -201,6 +203,37 @@ TEST_P(QuotasUnder, HoldThoughThePolicyDoesNotKnowThem) {
       ASSERT_THAT(engine.audit(), IsEmpty()) << "seed " << seed << " step " << i;
       ASSERT_LE(used_by(engine, "a"), seed % 2 == 0 ? 6 : 5) << "seed " << seed << " step " << i;
       ASSERT_LE(used_by(engine, "b"), seed % 2 == 0 ? 4 : 2) << "seed " << seed << " step " << i;
+    }
+  }
+}
+
+// The same for tenants that keep their jobs of best effort and may borrow so much and no more.
+TEST_P(QuotasUnder, HoldForWhatIsBorrowed) {
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    const World world{.cluster = seed % 2 == 0 ? "4x4" : "3x4+2x8:other",
+                      .accounting = kAccountings[seed % 3],
+                      .slot_seconds = seed % 2 == 0 ? 10.0 : 1.0,
+                      .seed = seed};
+    EngineOptions options = world.options();
+    options.guarantees = {{.tenant = "a", .gpus = {4, 0}, .keeps_best_effort = true, .borrow = 3},
+                          {.tenant = "b", .gpus = {2, 2}, .keeps_best_effort = true, .borrow = 0},
+                          {.tenant = "", .has_the_rest = true, .keeps_best_effort = true}};
+    Engine engine = Engine::make(world.topology(), SpeedBook(world.speeds, world.topology()),
+                                 GetParam(), options)
+                        .value();
+    RandomRun run(engine, seed);
+    for (int i = 0; i < 150; ++i) {
+      run.step();
+
+      for (const Alarm& alarm : only<Alarm>(run.last())) {
+        ASSERT_EQ(alarm.fault, "") << "seed " << seed << " step " << i;
+      }
+      ASSERT_THAT(engine.audit(), IsEmpty()) << "seed " << seed << " step " << i;
+      std::map<std::string, int> used;
+      engine.state().jobs.for_each(
+          [&](const JobState& each) { used[each.job.tenant] += each.share; });
+      ASSERT_LE(used["a"], 7) << "seed " << seed << " step " << i;
+      ASSERT_LE(used["b"], seed % 2 == 0 ? 2 : 4) << "seed " << seed << " step " << i;
     }
   }
 }

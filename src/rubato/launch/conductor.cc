@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "rubato/base/random.h"
+#include "rubato/wire/log_line.h"
 #include "rubato/wire/meeting.h"
 
 namespace rubato {
@@ -62,7 +63,7 @@ Result<std::unique_ptr<Conductor>> Conductor::open(ConductorOptions options, Lau
       return warnings.error();
     }
     for (const std::string& warning : *warnings) {
-      fmt::print(stderr, "rubato: {}\n", warning);
+      log_line(stderr, "rubato: {}", warning);
     }
   }
   if (const auto resume = conductor->snapshots_.newest()) {
@@ -316,7 +317,7 @@ bool Conductor::turn(Duration wait, std::span<const int> also) {
     }
   }
   for (const std::string& problem : snapshots_.take_problems()) {
-    fmt::print(stderr, "rubato: {}\n", problem);
+    log_line(stderr, "rubato: {}", problem);
   }
   find_hung();
   finish_suspending();
@@ -363,7 +364,7 @@ void Conductor::kill_silent(WorkerId worker, Seat& seat, Clock::time_point momen
                                                : "no sign of life",
                              to_seconds(patience));
   if (is_starting) {
-    fmt::print(stderr, "rubato: worker {}: {}; it is replaced\n", worker.value, seat.verdict);
+    log_line(stderr, "rubato: worker {}: {}; it is replaced", worker.value, seat.verdict);
   }
   [[maybe_unused]] const Status killed = launcher_.signal(worker, SIGKILL);
 }

@@ -223,6 +223,10 @@ void Agent::bury(const std::string& job) {
     const auto order = files.read_order();
     ended = lost_end(order ? *order : wire::ConductOrder{}, files);
     ended->set_job(job);
+    if (files.is_disk_full()) {
+      ended->set_outcome("requeue");  // No loss to be counted: it ends when there is room again.
+      ended->set_detail("the disk is full");
+    }
     [[maybe_unused]] const Status written = files.write_ended(*ended);  // Made again if need be.
   }
   conducts_.erase(job);
@@ -255,7 +259,7 @@ void Agent::keep(const wire::ConductOrder& order) {
     kept = files.write_order(order);
   }
   if (!kept && !conducts_.contains(order.run().job())) {
-    fail(order.run().job(), kept.error());
+    fail(order, kept.error());
   }
 }
 
@@ -266,14 +270,18 @@ void Agent::start(const std::string& job) {
   ConductProcess& process = conducts_.emplace(job, ConductProcess(files_of(job))).first->second;
   if (Status started = process.start(options_.program); !started) {
     conducts_.erase(job);
-    fail(job, started.error());
+    const auto order = files_of(job).read_order();
+    fail(order ? *order : wire::ConductOrder{}, started.error());
   }
 }
 
-void Agent::fail(const std::string& job, const Error& error) {
+// A full disk is no fault of the job: it is to be tried again.
+void Agent::fail(const wire::ConductOrder& order, const Error& error) {
+  const std::string& job = order.run().job();
   wire::JobEnded ended;
   ended.set_job(job);
-  ended.set_outcome("failed");
+  ended.set_order(order.run().order());
+  ended.set_outcome(files_of(job).is_disk_full() ? "requeue" : "failed");
   ended.set_exit_code(1);
   ended.set_cause("lost");
   ended.set_detail(error.message);

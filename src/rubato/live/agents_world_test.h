@@ -52,8 +52,10 @@ class AgentsWorld {
     agents_.at(name).is_cut = true;
     agents_.at(name).cut_at = now_;
   }
-  /// It loses all that ran; what was kept is kept.
-  void kill_jobs(const std::string& name) { agents_.at(name).jobs.clear(); }
+  /// It loses all that ran; what was kept is kept, and that a job is over too.
+  void kill_jobs(const std::string& name) {
+    std::erase_if(agents_.at(name).jobs, [](const auto& each) { return !each.second.is_over; });
+  }
   void mend(const std::string& name) {
     PretendedAgent& agent = agents_.at(name);
     agent.is_cut = false;

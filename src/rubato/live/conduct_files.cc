@@ -186,6 +186,19 @@ std::optional<Descriptor> ConductFiles::try_lock() const {
   return file;
 }
 
+// Found out by trying: numbers about free space know neither of quotas nor of what is reserved.
+bool ConductFiles::is_disk_full() const {
+  constexpr std::size_t kProbe = std::size_t{64} << 10U;
+  std::error_code ignored;
+  const bool is_there = fs::exists(directory_, ignored);  // Perhaps it could not be made.
+  const std::string path = is_there ? directory_ + "/room" : directory_ + ".room";
+  errno = 0;
+  const bool has_room = write_synced(path, std::string(kProbe, '\0')).ok();
+  const bool is_full = !has_room && (errno == ENOSPC || errno == EDQUOT);
+  ::unlink(path.c_str());
+  return is_full;
+}
+
 std::uint64_t ConductFiles::newest_snapshot_step() const {
   std::pair<std::uint64_t, std::uint64_t> newest{};
   std::error_code failure;

@@ -64,6 +64,8 @@ class ConductFiles {
   /// The lock, if nobody holds it: then nobody conducts the job. Held until the last process that
   /// has the descriptor is gone.
   [[nodiscard]] std::optional<Descriptor> try_lock() const;
+  /// Whether nothing can be written here because there is no room left.
+  [[nodiscard]] bool is_disk_full() const;
   /// The step of the newest snapshot by the name of its file; zero if there is none.
   [[nodiscard]] std::uint64_t newest_snapshot_step() const;
 

@@ -35,11 +35,25 @@ WorkerCounts counts_of(const wire::WorkerLimits& limits) {
   return counts;
 }
 
+// The policy as the engine is to make it: plans end a margin before the deadline, and a job that
+// has fallen behind may use most of that up; the end of it is for the time that word of its end
+// takes.
+std::string with_grace(const std::string& policy, const ControllerOptions& options) {
+  constexpr double kUsable = 0.9;
+  const std::size_t colon = policy.find(':');
+  if (policy.substr(0, colon) != "elasticflow" || policy.find("grace") != std::string::npos) {
+    return policy;
+  }
+  return fmt::format("{}{}grace={},grace_min={}", policy, colon == std::string::npos ? ":" : ",",
+                     kUsable * options.margin / (1 - options.margin),
+                     kUsable * to_seconds(options.margin_min));
+}
+
 }  // namespace
 
 Result<Engine> Controller::make_engine(const std::string& policy, std::size_t nodes) const {
   const Topology machines = topology_of(std::span(nodes_).first(nodes));
-  return Engine::make(machines, SpeedBook({}, machines), policy,
+  return Engine::make(machines, SpeedBook({}, machines), with_grace(policy, options_),
                       EngineOptions{.accounting = Accounting::Physical,
                                     .slot = options_.slot,
                                     .restart = options_.resize_pause,

@@ -1,4 +1,8 @@
 // Agents that join a running platform, are lost and come back.
+#include <set>
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,6 +49,28 @@ TEST(LiveNodes, AnAgentThatJoinsIsGivenJobs) {
 
   EXPECT_EQ(world.controller().nodes().nodes_size(), 2);
   EXPECT_EQ(live_job(world, first).workers + live_job(world, second).workers, 6);
+  EXPECT_THAT(world.faults(), IsEmpty());
+}
+
+TEST(LiveNodes, JobsWithoutAPromiseAreSpreadOverAllAgents) {
+  AgentsWorld world(2, 1);
+  world.add("b", 4);
+  world.add("c", 2);
+  std::vector<JobId> ids;
+  for (int i = 0; i < 3; ++i) {
+    ids.push_back(world.submit(100'000, 0));
+  }
+  world.run(5);
+
+  std::set<std::string> used;
+  int workers = 0;
+  for (const JobId id : ids) {
+    ASSERT_EQ(world.whereabouts(id).size(), 1U) << "job " << id.value;
+    used.insert(world.whereabouts(id).front());
+    workers += live_job(world, id).workers;
+  }
+  EXPECT_THAT(used, ElementsAre("a", "b", "c"));
+  EXPECT_EQ(workers, 8) << "nothing idles";
   EXPECT_THAT(world.faults(), IsEmpty());
 }
 

@@ -25,17 +25,17 @@ std::vector<int> take_gpus(int wanted, std::vector<int>& left) {
   return taken;
 }
 
-bool refuses_any(const Commands& commands) {
-  return std::ranges::any_of(commands, [](const Command& command) {
+bool answers_any(const Commands& commands, VerdictKind kind) {
+  return std::ranges::any_of(commands, [kind](const Command& command) {
     const auto* answer = std::get_if<Answer>(&command);
-    return answer != nullptr && answer->verdict.kind == VerdictKind::Refuse;
+    return answer != nullptr && answer->verdict.kind == kind;
   });
 }
 
 }  // namespace
 
 // A tenant's GPUs lie in as few pools as they can, since a job lies in one. Empty if nobody is
-// guaranteed anything.
+// guaranteed anything nor kept from borrowing.
 std::vector<TenantGpus> Controller::guarantees(const Topology& machines) const {
   std::vector<int> left;
   for (const Pool& pool : machines.pools()) {
@@ -43,12 +43,16 @@ std::vector<TenantGpus> Controller::guarantees(const Topology& machines) const {
   }
   std::vector<TenantGpus> guaranteed;
   for (const auto& [name, tenant] : tenants_) {
-    if (tenant.guarantee() > 0 && !name.empty()) {
-      guaranteed.push_back({.tenant = name, .gpus = take_gpus(tenant.guarantee(), left)});
+    if ((tenant.guarantee() > 0 || tenant.has_borrow()) && !name.empty()) {
+      guaranteed.push_back(
+          {.tenant = name, .gpus = take_gpus(tenant.guarantee(), left), .keeps_best_effort = true});
+      if (tenant.has_borrow()) {
+        guaranteed.back().borrow = tenant.borrow();
+      }
     }
   }
   if (!guaranteed.empty()) {
-    guaranteed.push_back({.tenant = "", .has_the_rest = true});
+    guaranteed.push_back({.tenant = "", .has_the_rest = true, .keeps_best_effort = true});
   }
   return guaranteed;
 }
@@ -60,14 +64,11 @@ void Controller::take(const wire::TenantSet& tenant) {
   } else {
     tenants_[tenant.tenant().name()] = tenant.tenant();
   }
-  const auto same = [](const TenantGpus& one, const TenantGpus& other) {
-    return one.tenant == other.tenant && one.gpus == other.gpus;
-  };
-  if (std::ranges::equal(before, guarantees(topology_), same)) {
+  if (before == guarantees(topology_)) {
     return;
   }
-  cause_ = {.text = fmt::format("{} changed what tenant {} is guaranteed", tenant.user(),
-                                tenant.tenant().name()),
+  cause_ = {.text = fmt::format("{} changed what tenant {} is guaranteed or may borrow",
+                                tenant.user(), tenant.tenant().name()),
             .by = tenant.user()};
   begin_again(policy_);
 }
@@ -127,9 +128,18 @@ std::string Controller::why_not(const wire::TenantStatus& tenant) const {
     }
   }
   for (const auto& [id, job] : jobs_) {
-    const bool is_promised = job.has_promise() && !is_over(job.state);
-    if (is_promised && refuses_any(engine->on(now_, Arrival{.job = engine_job(job, id)}))) {
+    const bool is_promised = job.has_promise();
+    const bool is_limited = tenant.has_borrow() && job.spec.tenant() == tenant.name();
+    if (is_over(job.state) || !(is_promised || is_limited)) {
+      continue;
+    }
+    const Commands commands = engine->on(now_, Arrival{.job = engine_job(job, id)});
+    const bool is_refused = answers_any(commands, VerdictKind::Refuse);
+    if (is_promised && (is_refused || answers_any(commands, VerdictKind::Demote))) {
       return fmt::format("the promise of job {} could not be kept", id.value);
+    }
+    if (is_refused) {
+      return fmt::format("job {} could not run any more", id.value);
     }
   }
   return "";

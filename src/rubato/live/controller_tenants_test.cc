@@ -1,4 +1,6 @@
-// What tenants are guaranteed.
+// What tenants are guaranteed and may borrow.
+#include <optional>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,17 +9,22 @@
 namespace rubato {
 namespace {
 
-wire::TenantStatus tenant_with(const std::string& name, int guarantee) {
+wire::TenantStatus tenant_with(const std::string& name, int guarantee,
+                               std::optional<int> borrow = std::nullopt) {
   wire::TenantStatus tenant;
   tenant.set_name(name);
   tenant.set_guarantee(guarantee);
+  if (borrow) {
+    tenant.set_borrow(*borrow);
+  }
   return tenant;
 }
 
-void guarantee(ControllerWorld& world, const std::string& name, int gpus) {
-  ASSERT_EQ(world.controller().why_not(tenant_with(name, gpus)), "");
+void guarantee(ControllerWorld& world, const std::string& name, int gpus,
+               std::optional<int> borrow = std::nullopt) {
+  ASSERT_EQ(world.controller().why_not(tenant_with(name, gpus, borrow)), "");
   wire::JournalInput input;
-  *input.mutable_tenant()->mutable_tenant() = tenant_with(name, gpus);
+  *input.mutable_tenant()->mutable_tenant() = tenant_with(name, gpus, borrow);
   world.play(input);
 }
 
@@ -71,6 +78,49 @@ TEST(Tenants, LendTheirGpusToBestEffortJobsUntilTheyWantThem) {
   EXPECT_THAT(world.faults(), testing::IsEmpty());
 }
 
+TEST(Tenants, BorrowNoMoreThanTheyMay) {
+  ControllerWorld world(2, 4, 1);
+  guarantee(world, "a", 2, 1);
+  world.submit(1e6, 0, true, "", "a");
+  world.submit(1e6, 0, true, "", "a");
+  world.run(10);
+  EXPECT_EQ(workers_of(world, "a"), 3) << "though five more are idle";
+
+  guarantee(world, "a", 2, 0);
+  world.run(10);
+  EXPECT_EQ(workers_of(world, "a"), 2);
+  guarantee(world, "a", 2);
+  world.run(10);
+  EXPECT_EQ(workers_of(world, "a"), 8) << "without a limit";
+  EXPECT_THAT(world.faults(), testing::IsEmpty());
+}
+
+TEST(Tenants, TakeTheirGpusBackForJobsWithoutADeadlineToo) {
+  ControllerWorld world(2, 4, 1);
+  guarantee(world, "a", 4);
+  world.submit(1e6, 0, true, "", "b");
+  world.run(10);
+  ASSERT_EQ(workers_of(world, "b"), 8);
+
+  world.submit(1e6, 0, true, "", "a");
+  world.run(10);
+
+  EXPECT_EQ(workers_of(world, "a"), 4);
+  EXPECT_EQ(workers_of(world, "b"), 4);
+  EXPECT_THAT(world.faults(), testing::IsEmpty());
+}
+
+TEST(Tenants, ALimitThatWouldCostAPromiseIsRefused) {
+  ControllerWorld world(2, 4, 1);
+  EXPECT_NE(world.controller().why_not(tenant_with("a", 0, -1)), "");
+  const JobId id = world.submit(500, 60, true, "", "a");
+  ASSERT_TRUE(world.controller().find(id)->has_promise());
+
+  EXPECT_THAT(world.controller().why_not(tenant_with("a", 0, 2)), testing::HasSubstr("job 1"))
+      << "no promise rests on borrowed GPUs";
+  EXPECT_EQ(world.controller().why_not(tenant_with("a", 4, 2)), "");
+}
+
 TEST(Tenants, NoMoreIsGuaranteedThanThereIsNorAPromiseBrokenForIt) {
   ControllerWorld world(2, 4, 1);
   EXPECT_EQ(world.controller().why_not(tenant_with("a", 8)), "");
@@ -89,8 +139,8 @@ TEST(Tenants, NoMoreIsGuaranteedThanThereIsNorAPromiseBrokenForIt) {
 TEST(Tenants, PromisesAreKeptWhoeverElseAsks) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     ControllerWorld world(2, 4, seed);
-    guarantee(world, "a", 3);
-    guarantee(world, "b", 2);
+    guarantee(world, "a", 3, seed % 2 == 0 ? std::optional(2) : std::nullopt);
+    guarantee(world, "b", 2, seed % 3 == 0 ? std::optional(0) : std::nullopt);
     Random random(seed);
     for (int i = 0; i < 30; ++i) {
       const double steps = random.uniform(50, 1200);

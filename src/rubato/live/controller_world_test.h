@@ -154,12 +154,11 @@ class ControllerWorld {
     check_slots();
     if (job.slots.empty()) {
       job.kept = job.done;
-      if (was_running) {
-        report_end(id, job, "suspended");
-      }
+      report_end(id, job, "suspended");  // Also if it never began: its slots are free again.
       return;
     }
     job.busy_until = now_ + from_seconds(was_running ? 0.1 : 0.4);
+    job.lately.resize(was_running ? job.lately.size() : 0);
     wire::JournalInput held;
     held.mutable_held()->set_job(std::to_string(id.value));
     held.mutable_held()->set_order(job.order);
@@ -190,11 +189,11 @@ class ControllerWorld {
         continue;
       }
       const auto workers = static_cast<int>(job.slots.size());
-      job.done += true_speed(workers) * to_seconds(kTick) * random_.uniform(0.98, 1.01);
-      if (job.done >= job.kept + 50) {
-        job.kept = job.done;
-      }
-      if (job.done >= job.steps) {
+      const double speed = true_speed(workers) * random_.uniform(0.98, 1.01);
+      job.done = std::min(job.steps, job.done + speed * to_seconds(kTick));
+      job.kept = job.done >= job.kept + 50 ? job.done : job.kept;
+      note_steps(job, kToldAfter / kTick);
+      if (told_steps(job) >= job.steps) {
         job.done = job.steps;
         job.slots.clear();
         job.is_over = true;
@@ -211,7 +210,7 @@ class ControllerWorld {
     wire::JobReport& report = *input.mutable_report();
     report.set_job(std::to_string(id.value));
     report.set_order(job.order);
-    report.set_done(job.done);
+    report.set_done(told_steps(job));
     report.set_speed(true_speed(workers));
     report.set_workers(workers);
     if (job.measures && now_ - job.busy_until > std::chrono::seconds(3)) {

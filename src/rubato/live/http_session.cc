@@ -4,9 +4,9 @@
 #include <utility>
 
 #include <boost/asio/post.hpp>
-#include <fmt/core.h>
 
 #include "rubato/live/http_problem.h"
+#include "rubato/wire/log_line.h"
 
 namespace rubato {
 namespace {
@@ -19,7 +19,7 @@ HttpReply handled(const HttpHandler& handler, const HttpRequest& request) {
   } catch (const std::exception& error) {
     // Without the query, into which somebody may have put a token.
     const std::string path = request.target.substr(0, request.target.find('?'));
-    fmt::print(stderr, "http: {} {}: {}\n", request.method, path, error.what());
+    log_line(stderr, "http: {} {}: {}", request.method, path, error.what());
     return problem_reply(500, "an error of ours: see the server's log");
   }
 }

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include <boost/asio/post.hpp>
-#include <fmt/core.h>
 
 #include "rubato/live/http_problem.h"
 #include "rubato/live/http_session.h"
+#include "rubato/wire/log_line.h"
 
 namespace rubato {
 namespace {
@@ -15,7 +15,7 @@ HttpStream::Part next_part(HttpStream& stream, bool is_quiet) {
   try {
     return stream.next(is_quiet);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "http: stream: {}\n", error.what());
+    log_line(stderr, "http: stream: {}", error.what());
     return {.bytes = {}, .going = HttpStream::Going::Broken};
   }
 }

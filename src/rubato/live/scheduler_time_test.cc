@@ -1,5 +1,9 @@
 #include "rubato/live/scheduler_time.h"
 
+#include <cstdio>
+#include <fstream>
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,9 +20,12 @@ using std::chrono::seconds;
 struct PretendedTime {
   Instant system{seconds(1'000)};
   Duration elapsed{seconds(50)};
+  std::string boot = "first";
 
   [[nodiscard]] TimeSources sources() {
-    return {.system = [this] { return system; }, .elapsed = [this] { return elapsed; }};
+    return {.system = [this] { return system; },
+            .elapsed = [this] { return elapsed; },
+            .boot = [this] { return boot; }};
   }
 };
 
@@ -41,6 +48,36 @@ TEST(ServiceClock, DoesNotFollowJumpsOfTheSystemsClockButTellsOfThem) {
   time.system += hours(3);
   EXPECT_EQ(clock.now(), Instant{seconds(1'000)});
   EXPECT_EQ(clock.system_ahead(), hours(2));
+  time.system = clock.now() + std::chrono::milliseconds(900);
+  EXPECT_EQ(clock.system_ahead(), Duration{}) << "no two clocks are quite alike";
+}
+
+TEST(ServiceClock, GoesOnFromAnAnchorOfTheSameBoot) {
+  PretendedTime time;
+  const ServiceClock before(Instant{}, time.sources());
+  const ClockAnchor anchor = before.anchor();
+  time.elapsed += seconds(100);
+  time.system += hours(5);
+
+  EXPECT_EQ(ServiceClock(Instant{}, time.sources(), anchor).now(), before.now());
+  EXPECT_EQ(ServiceClock(Instant{}, time.sources(), anchor).system_ahead(),
+            hours(5) - seconds(100));
+  EXPECT_EQ(ServiceClock(Instant{hours(3)}, time.sources(), anchor).now(), Instant{hours(3)})
+      << "the journal is not passed by";
+  time.boot = "second";
+  EXPECT_EQ(ServiceClock(Instant{}, time.sources(), anchor).now(), time.system);
+}
+
+TEST(ServiceClock, AnAnchorComesBackFromItsFile) {
+  const std::string path = testing::TempDir() + "rubato-clock-" + std::to_string(::getpid());
+  const ClockAnchor anchor{.boot = "a-b", .elapsed = seconds(7), .at = Instant{hours(9)}};
+  EXPECT_EQ(read_anchor(path), std::nullopt);
+  ASSERT_TRUE(write_anchor(path, anchor).ok());
+  EXPECT_EQ(read_anchor(path), anchor);
+  std::ofstream(path) << "a-b 7";
+  EXPECT_EQ(read_anchor(path), std::nullopt) << "cut off";
+  std::remove(path.c_str());
+  EXPECT_FALSE(write_anchor(path + "/none/clock", anchor).ok());
 }
 
 TEST(ServiceClock, GoesOnWhereTheJournalEndsIfTheSystemIsBehindIt) {

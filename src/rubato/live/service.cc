@@ -11,6 +11,7 @@
 
 #include "rubato/live/agent_words.h"
 #include "rubato/live/repair_text.h"
+#include "rubato/wire/log_line.h"
 
 namespace rubato {
 namespace {
@@ -31,7 +32,7 @@ Service::Service(ServiceOptions options, JournalStore store, Controller controll
     : options_(std::move(options)),
       store_(std::move(store)),
       controller_(std::move(controller)),
-      clock_(store_.last_instant()),
+      clock_(store_.last_instant(), options_.time),
       queue_(options_.queue),
       checkpoints_(checkpoint_path(options_)),
       past_(store_.history()) {}
@@ -73,7 +74,7 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
 }
 
 Service::~Service() {
-  is_stopping_ = true;
+  stop_waiting();
   queue_.close();
   if (thread_.joinable()) {
     thread_.join();
@@ -91,6 +92,7 @@ Status Service::replay(std::uint64_t after) {
     }
     return ok_status();
   });
+  set_clock();
   // Agents that do not come back after our own return are missed as any other.
   for (const NodeRecord& node : controller_.node_records()) {
     agents_[node.node.agent].heard = clock_.now();
@@ -103,12 +105,40 @@ Status Service::replay(std::uint64_t after) {
   return read;
 }
 
+// While somebody waits for a deadline, time goes on for us as it did before we were restarted: what
+// was done to the system's clock meanwhile does not bring the deadline nearer.
+void Service::set_clock() {
+  const std::string path = (std::filesystem::path(options_.state_directory) / "clock").string();
+  const bool has_deadlines = std::ranges::any_of(controller_.jobs(), [](const auto& each) {
+    return each.second.deadline != kNever && !is_over(each.second.state);
+  });
+  clock_ = ServiceClock(store_.last_instant(), options_.time,
+                        has_deadlines ? read_anchor(path) : std::nullopt);
+  if (const Status kept = write_anchor(path, clock_.anchor()); !kept) {
+    log_line(stderr, "rubato: {}", kept.error().message);
+  }
+}
+
+void Service::watch_clock() {
+  const Duration ahead = clock_.system_ahead();
+  const Duration change = std::chrono::abs(ahead - clock_ahead_);
+  if (change >= std::chrono::seconds(1)) {
+    clock_ahead_ = ahead;
+    log_line(stderr,
+             "rubato: the system's clock was set; it is {:.0f} s ahead of ours, which "
+             "goes on as before",
+             to_seconds(ahead));
+  }
+}
+
 void Service::loop() {
   while (true) {
     const Instant next = std::min(controller_.wake(), clock_.now() + kHousekeeping);
     std::vector<Task> batch = queue_.take_batch(clock_.steady_at(next));
     if (batch.empty() && queue_.is_closed()) {
-      (void)store_.add_checkpoint(controller_.save());
+      if (!has_given_up_) {
+        (void)store_.add_checkpoint(controller_.save());
+      }
       return;
     }
     now_ = std::max(clock_.now(), controller_.now());
@@ -116,6 +146,7 @@ void Service::loop() {
       task();
     }
     find_silent_agents();
+    watch_clock();
     if (controller_.wake() <= now_) {
       wire::JournalInput woken;
       woken.mutable_woken();
@@ -136,7 +167,7 @@ void Service::keep_checkpoint(bool is_idle) {
   const Status kept =
       checkpoints_.begin(store_.last_sequence(), [this] { return controller_.save(); });
   if (!kept) {
-    fmt::print(stderr, "rubato: no checkpoint: {}\n", kept.error().message);
+    log_line(stderr, "rubato: no checkpoint: {}", kept.error().message);
   }
 }
 
@@ -158,20 +189,27 @@ void Service::apply(const wire::JournalInput& given, std::optional<SubmissionKey
 }
 
 void Service::commit() {
-  if (!entries_.empty()) {
+  if (!entries_.empty() && !has_given_up_) {
     const Status durable = append_until_durable(
         [this](std::span<JournalItem> batch) { return store_.append(batch); }, entries_,
         [this](const Error& error, std::chrono::milliseconds pause) {
           is_ready_ = false;
-          fmt::print(stderr, "rubato: the journal cannot be written, all waits: {}\n",
-                     error.message);
+          log_line(stderr, "rubato: the journal cannot be written, all waits: {}", error.message);
           std::this_thread::sleep_for(pause);
           return !is_stopping_;
-        });
-    if (!durable) {
-      orders_.clear();  // What is not journalled does not happen.
+        },
+        {.longest = std::chrono::seconds(1)});
+    if (!is_ready_) {
+      for (auto& [name, line] : agents_) {
+        line.heard = clock_.now();  // Nobody was silent: we did not listen.
+      }
     }
+    // After a gap nothing may follow: the controller is ahead of what a replay would make of it.
+    has_given_up_ = !durable.ok();
     is_ready_ = durable.ok();
+  }
+  if (has_given_up_) {
+    orders_.clear();  // What is not journalled does not happen.
   }
   act();
 }
@@ -180,11 +218,12 @@ void Service::act() {
   for (const AgentOrder& order : std::exchange(orders_, {})) {
     send(order);
   }
-  const bool has_news =
-      std::ranges::any_of(entries_, [](const JournalItem& entry) { return !entry.events.empty(); });
+  const bool has_news = !has_given_up_ && std::ranges::any_of(entries_, [](const auto& entry) {
+    return !entry.events.empty();
+  });
   entries_.clear();
-  for (const Task& answer : std::exchange(answers_, {})) {
-    answer();
+  for (const auto& answer : std::exchange(answers_, {})) {
+    answer(!has_given_up_);
   }
   if (has_news) {
     const std::lock_guard lock(listeners_mutex_);
@@ -202,10 +241,12 @@ void Service::send(const AgentOrder& order) {
 }
 
 void Service::attach(const std::string& agent, AgentPort* port) {
-  (void)ask<bool>([this, agent, port]() -> Answered<bool> {
-    agents_[agent].port = port;
-    return true;
-  });
+  (void)ask<bool>(
+      [this, agent, port]() -> Answered<bool> {
+        agents_[agent].port = port;
+        return true;
+      },
+      Need::InAnyCase);
 }
 
 void Service::hear(const std::string& agent, const wire::FromAgent& message, AgentPort* port) {
@@ -221,12 +262,14 @@ void Service::hear(const std::string& agent, const wire::FromAgent& message, Age
 }
 
 void Service::detach_remote() {
-  (void)ask<bool>([this]() -> Answered<bool> {
-    for (auto& [name, line] : agents_) {
-      line.port = line.is_remote ? nullptr : line.port;
-    }
-    return true;
-  });
+  (void)ask<bool>(
+      [this]() -> Answered<bool> {
+        for (auto& [name, line] : agents_) {
+          line.port = line.is_remote ? nullptr : line.port;
+        }
+        return true;
+      },
+      Need::InAnyCase);
 }
 
 void Service::take(const std::string& agent, const wire::FromAgent& message) {

@@ -51,6 +51,7 @@ struct ServiceOptions {
   Duration report_interval = std::chrono::seconds(10);  // Between reports that tell nothing new.
   CommitQueueOptions queue{};
   WhatIf what_if{};
+  TimeSources time = real_time_sources();
 };
 
 /// One per state directory.
@@ -72,6 +73,9 @@ class Service final : public Platform {
   void hear(const std::string& agent, const wire::FromAgent& message, AgentPort* port = nullptr);
   /// Sends nothing to agents elsewhere any more.
   void detach_remote();
+  /// This is about to end: a journal that cannot be written is not waited for any more, and who
+  /// waits for it is refused.
+  void stop_waiting() { is_stopping_ = true; }
 
   /// How the last start went: inputs replayed, and commands that came out otherwise than
   /// journalled.
@@ -131,6 +135,7 @@ class Service final : public Platform {
 
   Service(ServiceOptions options, JournalStore store, Controller controller);
   [[nodiscard]] Status replay(std::uint64_t after);
+  void set_clock();
 
   // The loop's.
   void loop();
@@ -141,6 +146,7 @@ class Service final : public Platform {
   void take(const std::string& agent, const wire::FromAgent& message);
   [[nodiscard]] bool tells_news(const std::string& agent, const wire::JobReport& report);
   void find_silent_agents();
+  void watch_clock();
   void lose_nodes_of(const std::string& agent, const std::string& reason);
   void send(const AgentOrder& order);
   [[nodiscard]] const LiveJob* visible(const Caller& caller, const std::string& id) const;
@@ -155,9 +161,12 @@ class Service final : public Platform {
   [[nodiscard]] LivePosition position() const;
   [[nodiscard]] std::optional<Refusal> over_budget(const std::string& tenant) const;
 
-  /// Runs `work` on the loop and returns its answer once the batch is on disk.
+  enum class Need { IfReady, InAnyCase };
+
+  /// Runs `work` on the loop and returns its answer once the batch is on disk. While the journal
+  /// cannot be written, work that is not needed in any case is refused and not done later either.
   template <typename T>
-  [[nodiscard]] Answered<T> ask(std::function<Answered<T>()> work);
+  [[nodiscard]] Answered<T> ask(std::function<Answered<T>()> work, Need need = Need::IfReady);
 
   ServiceOptions options_;
   JournalStore store_;
@@ -173,13 +182,15 @@ class Service final : public Platform {
   Instant now_{};
   std::vector<JournalItem> entries_;
   std::vector<AgentOrder> orders_;
-  std::vector<Task> answers_;  // To be given when the batch is on disk.
+  bool has_given_up_ = false;  // The journal lacks inputs that the controller has seen.
+  std::vector<std::function<void(bool is_durable)>> answers_;  // For when the batch is on disk.
   std::map<std::string, AgentLine> agents_;
   std::map<JobId, wire::JobReport> reports_;  // The newest, journalled or not.
   std::map<JobId, std::pair<Instant, wire::JobReport>> journalled_;
   std::uint64_t next_job_ = 1;
   std::uint64_t inputs_ = 0;
   std::uint64_t inputs_at_checkpoint_ = 0;
+  Duration clock_ahead_{};  // Of the system's, as it was last told.
   CheckpointChild checkpoints_;
   HistogramCounts plan_seconds_{{1e-5, 1e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 1}};
 
@@ -196,17 +207,26 @@ class Service final : public Platform {
 };
 
 template <typename T>
-Answered<T> Service::ask(std::function<Answered<T>()> work) {
+Answered<T> Service::ask(std::function<Answered<T>()> work, Need need) {
+  const Refusal unavailable{.kind = RefusalKind::Unavailable,
+                            .message = "the journal cannot be written now"};
+  if (need == Need::IfReady && !is_ready_) {
+    return unavailable;
+  }
   // Shared with the loop, which may still answer when nobody waits any more.
   const auto answer = std::make_shared<std::promise<Answered<T>>>();
   auto future = answer->get_future();
-  const auto posted = queue_.post([this, work = std::move(work), answer] {
-    answers_.push_back([answer, value = work()] { answer->set_value(value); });
+  const auto posted = queue_.post([this, work = std::move(work), answer, unavailable] {
+    answers_.push_back([answer, unavailable, value = work()](bool is_durable) {
+      answer->set_value(is_durable ? value : Answered<T>(unavailable));
+    });
   });
-  if (posted != Posted::Accepted || !is_ready_) {
+  if (posted == Posted::Full) {
     return Refusal{.kind = RefusalKind::Unavailable,
-                   .message = posted == Posted::Full ? "too many requests wait; try again"
-                                                     : "the journal cannot be written now"};
+                   .message = "too many requests wait; try again"};
+  }
+  if (posted == Posted::Closed || (need == Need::InAnyCase && !is_ready_ && !is_stopping_)) {
+    return unavailable;
   }
   return future.get();
 }

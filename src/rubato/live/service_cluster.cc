@@ -45,6 +45,13 @@ Answered<wire::NodeStatus> Service::change_node(const Caller& caller, const std:
     input.mutable_node_request()->set_node(name);
     input.mutable_node_request()->set_user(caller.user);
     *input.mutable_node_request()->mutable_request() = request;
+    if (request.has_maintenance()) {
+      wire::MaintenanceWindow& window =
+          *input.mutable_node_request()->mutable_request()->mutable_maintenance();
+      for (auto* edge : {window.mutable_from(), window.mutable_to()}) {  // By the system's clock.
+        *edge = to_timestamp(*from_timestamp(*edge) - clock_.system_ahead()).value_or(*edge);
+      }
+    }
     const auto is_named = [&](const NodeRecord& node) { return node.node.name == name; };
     if (std::ranges::none_of(controller_.node_records(), is_named)) {
       return Refusal{.kind = RefusalKind::NotFound,

@@ -83,11 +83,13 @@ Answered<wire::Submitted> Service::submission_of(const Caller& caller,
     submitted.mutable_spec()->set_tenant(caller.tenant);
   }
   if (!spec.deadline().empty()) {
-    const auto deadline = resolve_deadline(spec.deadline(), {.now = now_});
+    // Who writes a time of day means the system's clock: to us it is as long from now as to him.
+    const Duration ahead = clock_.system_ahead();
+    const auto deadline = resolve_deadline(spec.deadline(), {.now = now_ + ahead});
     if (!deadline) {
       return Refusal{.message = deadline.error().message, .field = "deadline"};
     }
-    submitted.set_deadline_us(deadline->time_since_epoch().count());
+    submitted.set_deadline_us((*deadline - ahead).time_since_epoch().count());
   }
   for (const wire::SpeedPoint& point : controller_.known_speeds(spec)) {
     *submitted.add_known() = point;

@@ -29,6 +29,7 @@ void play_shadowed(ControllerWorld& world, std::uint64_t seed) {
 }
 
 TEST(ShadowPolicy, OfTheSamePolicyDoesWhatTheLiveOneDoes) {
+  int differ = 0;
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     ControllerWorld world(2, 4, seed);
     world.play(shadow_input("elasticflow"));
@@ -37,8 +38,8 @@ TEST(ShadowPolicy, OfTheSamePolicyDoesWhatTheLiveOneDoes) {
     const wire::PolicyStatus status = world.controller().policy_status();
     EXPECT_EQ(status.shadow(), "elasticflow");
     EXPECT_EQ(status.answers(), 25) << "seed " << seed;
-    // Real steps are not quite as long as those of the shadow: a verdict on the edge may differ.
-    EXPECT_LE(status.answers_differ(), 3) << "seed " << seed;
+    differ += status.answers_differ();
+    EXPECT_EQ(status.live_result().promises_broken(), 0) << "seed " << seed;
     EXPECT_EQ(status.shadow_result().finished() + status.shadow_result().refused(), 25);
     EXPECT_EQ(status.shadow_result().promises_broken(), 0) << "seed " << seed;
     EXPECT_GT(status.shadow_result().promises_made(), 0) << "seed " << seed;
@@ -46,6 +47,9 @@ TEST(ShadowPolicy, OfTheSamePolicyDoesWhatTheLiveOneDoes) {
                 1, 0.25)
         << "seed " << seed;
   }
+  // Of 125. Real steps are not quite as long as those of the shadow: a verdict on the edge may
+  // differ, and then some of those that follow from it.
+  EXPECT_LE(differ, 4);
 }
 
 TEST(ShadowPolicy, OfAnotherPolicyChangesNothingLive) {

@@ -27,12 +27,12 @@ constexpr double kCaution = 2;
 constexpr double kOpportunityCaution = 4;
 constexpr double kNewcomerRounds = 3;
 
-// True if the job is done before plans begin: its deadline, perhaps before then too, is kept.
-bool ends_before_plans(const JobState& job, Instant start) {
-  return job.share > 0 && job.progress.finish(job.job.work) <= std::min(start, job.job.deadline);
-}
-
 }  // namespace
+
+// True if the job is done before plans begin: its deadline, perhaps before then too, is kept.
+bool DeadlinePlanner::ends_before_plans(const JobState& job) const {
+  return job.share > 0 && job.progress.finish(job.job.work) <= std::min(start_, deadline_of(job));
+}
 
 FillRequest DeadlinePlanner::request(const JobState& job, PoolId pool) const {
   const bool stops_everyone = view_.costs.accounting() == Accounting::Artifact;
@@ -40,7 +40,7 @@ FillRequest DeadlinePlanner::request(const JobState& job, PoolId pool) const {
                      .speed_factor = job.speed_factor,
                      .work = std::max(job.job.work - job.progress.at(start_), 0.0),
                      .start = start_,
-                     .deadline = job.job.deadline,
+                     .deadline = deadline_of(job),
                      .ready = job.share > 0 ? job.progress.paused_until : Instant{},
                      .shape = stops_everyone ? FillShape::Early : FillShape::Late,
                      .share = job.share,
@@ -97,8 +97,8 @@ bool DeadlinePlanner::plan_once(std::span<const JobState* const> jobs, const Job
     const Duration reserve = this->reserve(*job, job == newcomer, occasion);
     wanted.reserve = from_seconds(part * to_seconds(reserve)) + restarts;
     wanted.stalls = set.stalls.empty() ? nullptr : &set.stalls;
-    auto plan = ends_before_plans(*job, start_) ? Plan{.pool = job->pool()}
-                                                : plan_one(*job, wanted, ledgers);
+    auto plan =
+        ends_before_plans(*job) ? Plan{.pool = job->pool()} : plan_one(*job, wanted, ledgers);
     if (!plan) {
       return false;
     }

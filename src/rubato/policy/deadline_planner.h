@@ -11,6 +11,7 @@
 
 #include "rubato/core/job_state.h"
 #include "rubato/policy/commitments.h"
+#include "rubato/policy/elasticflow_grace.h"
 #include "rubato/policy/planned_stalls.h"
 #include "rubato/policy/progressive_filling.h"
 #include "rubato/policy/round_charges.h"
@@ -41,8 +42,10 @@ class DeadlinePlanner {
     double reserve_part = 1;
   };
 
-  DeadlinePlanner(const View& view, const RoundCharges& charges, Instant start)
-      : view_(view), charges_(charges), start_(start) {}
+  /// `grace`: none if null.
+  DeadlinePlanner(const View& view, const RoundCharges& charges, Instant start,
+                  const DeadlineGrace* grace = nullptr)
+      : view_(view), charges_(charges), start_(start), grace_(grace) {}
 
   /// Plans for `jobs` (in deadline order), or nothing if one of them would be late; `newcomer`, if
   /// any, is among them. `failed` is set to the first job that did not fit.
@@ -63,9 +66,15 @@ class DeadlinePlanner {
   [[nodiscard]] PlannedStalls stalls_of(const std::vector<Commitment>& plans) const;
   [[nodiscard]] bool all_complete(std::span<const JobState* const> jobs, const PlanSet& set) const;
 
+  [[nodiscard]] Instant deadline_of(const JobState& job) const {
+    return grace_ == nullptr ? job.job.deadline : grace_->deadline(job);
+  }
+  [[nodiscard]] bool ends_before_plans(const JobState& job) const;
+
   const View& view_;
   const RoundCharges& charges_;
   Instant start_;
+  const DeadlineGrace* grace_;
 };
 
 }  // namespace rubato

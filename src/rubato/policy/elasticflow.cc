@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 #include <variant>
 
+#include "rubato/policy/elasticflow_pools.h"
 #include "rubato/policy/saved_state.h"
 
 namespace rubato {
@@ -86,6 +88,7 @@ Decision ElasticFlow::on(const Event& event, const View& view) {
   } else if (const auto* completion = std::get_if<Completion>(&event)) {
     commitments_->drop(completion->job, view.now);
     late_.erase(completion->job);
+    grace_.forget(completion->job);
     opportunity_ = true;
   } else if (const auto* report = std::get_if<Measured>(&event)) {
     if (const JobState* job = view.jobs.find(report->job)) {
@@ -171,7 +174,7 @@ bool ElasticFlow::replan(const View& view, Instant start, const JobState* newcom
   if (newcomer != nullptr) {
     insert_by_deadline(*newcomer, jobs);
   }
-  auto set = DeadlinePlanner(view, charges_, start).plan(jobs, newcomer, occasion);
+  auto set = DeadlinePlanner(view, charges_, start, &grace_).plan(jobs, newcomer, occasion);
   if (!set) {
     return false;
   }
@@ -185,7 +188,7 @@ bool ElasticFlow::replan(const View& view, Instant start, const JobState* newcom
 bool ElasticFlow::holds(const JobState& job, const Plan& plan, const View& view,
                         Instant start) const {
   const PlannedStalls stalls = stalls_after(start, view);
-  FillRequest request = DeadlinePlanner(view, charges_, start).request(job, plan.pool);
+  FillRequest request = DeadlinePlanner(view, charges_, start, &grace_).request(job, plan.pool);
   request.ready = std::max(request.ready, start);
   request.ready += start > view.now ? charges_.coming(view.costs) : Duration{};
   request.reserve = charges_.restarts(view.costs, stalls.size());
@@ -216,8 +219,8 @@ void ElasticFlow::correct(const JobState& job, const View& view, Decision& decis
   }
   const PoolId pool = old_plan->pool;
   const Plan saved = commitments_->drop(job.id(), view.now);
-  const auto plan =
-      fill(DeadlinePlanner(view, charges_, start).request(job, pool), commitments_->ledger(pool));
+  const auto plan = fill(DeadlinePlanner(view, charges_, start, &grace_).request(job, pool),
+                         commitments_->ledger(pool));
   Plan kept = within(saved, view.now, start);  // Its share is not to be given away before then.
   if (plan) {
     kept.segments.insert(kept.segments.end(), plan->segments.begin(), plan->segments.end());
@@ -230,22 +233,30 @@ void ElasticFlow::correct(const JobState& job, const View& view, Decision& decis
 }
 
 // Plans anew after nodes or speeds changed. In deadline order, whoever does not fit behind the
-// others is given up; who was given up before gets another chance.
+// others uses its grace or is given up; who was given up before gets another chance.
 void ElasticFlow::rescue(const View& view, Decision& decision) {
   for (const JobId id : late_) {
     commitments_->set(id, view.jobs.at(id).job.deadline, Plan{}, view.now);
   }
   late_.clear();
-  const DeadlinePlanner planner(view, charges_, timer_.next(view.now, view.slot));
+  grace_.loosen(view.jobs);
+  const DeadlinePlanner planner(view, charges_, timer_.next(view.now, view.slot), &grace_);
   while (true) {
     const std::vector<const JobState*> jobs = promised_jobs(view);
     // If all fit but never bear the rounds they cause, the last one goes.
     JobId failed = jobs.empty() ? JobId{} : jobs.back()->id();
     if (auto set = planner.plan(jobs, nullptr, Occasion::Rescue, &failed)) {
+      for (const Commitment& each : set->plans) {
+        if (!each.plan.empty()) {
+          grace_.tighten(view.jobs.at(each.job), each.plan.finish());
+        }
+      }
       adopt(*std::move(set), view, decision);
       return;
     }
-    give_up(failed, view, decision);
+    if (!jobs.empty() && !grace_.grant(view.jobs.at(failed))) {
+      give_up(failed, view, decision);
+    }
   }
 }
 
@@ -268,8 +279,16 @@ std::vector<JobId> ElasticFlow::overdue(const View& view) const {
 }
 
 void ElasticFlow::give_up_overdue(const View& view, Decision& decision) {
+  bool has_grace = false;
   for (const JobId id : overdue(view)) {
-    give_up(id, view, decision);
+    if (grace_.is_given() && grace_.latest(view.jobs.at(id)) > view.now) {
+      has_grace = true;
+    } else {
+      give_up(id, view, decision);
+    }
+  }
+  if (has_grace) {
+    rescue(view, decision);
   }
 }
 
@@ -284,18 +303,7 @@ Decision ElasticFlow::hold_round(const View& view) {
     opportunity_ = false;  // Stopping everyone now could break a promise.
     return wait(view, std::move(decision));
   }
-  std::vector<std::vector<Contender>> contenders(view.topology.pools().size());
-  for (std::vector<Contender>& each : contenders) {
-    each.reserve(view.jobs.size() / contenders.size());
-  }
-  Commitments::Reading plans(*commitments_, view.now);
-  view.jobs.for_each([&](const JobState& job) {
-    if (job.admitted) {
-      const Standing* standing = plans.find(job.id());
-      const PoolId pool = standing == nullptr ? pool_for(job, view) : standing->pool;
-      contenders[pool.value].push_back(contender(job, standing, view.curve(job, pool)));
-    }
-  });
+  std::vector<std::vector<Contender>> contenders = contenders_by_pool(view);
   decision.is_round = true;
   for (const Pool& pool : view.topology.pools()) {
     share_pool(view, pool.id, contenders[pool.id.value], decision);
@@ -307,18 +315,39 @@ Decision ElasticFlow::hold_round(const View& view) {
   return wait(view, std::move(decision));
 }
 
-// Where a job without a plan runs, or else the pool with the most room for it.
-PoolId ElasticFlow::pool_for(const JobState& job, const View& view) const {
-  PoolId best = job.pool();
-  int most = -1;
-  for (const Pool& pool : view.topology.pools()) {
-    const int free = commitments_->ledger(pool.id).free_at(view.now);
-    if (job.share == 0 && !view.curve(job, pool.id).empty() && free > most) {
-      best = pool.id;
-      most = free;
-    }
+// All jobs that could use GPUs now. Those without a plan are spread once all plans have theirs.
+std::vector<std::vector<Contender>> ElasticFlow::contenders_by_pool(const View& view) {
+  std::vector<std::vector<Contender>> contenders(view.topology.pools().size());
+  for (std::vector<Contender>& each : contenders) {
+    each.reserve(view.jobs.size() / contenders.size());
   }
-  return best;
+  const bool is_single = contenders.size() == 1;
+  PoolRooms rooms(view.capacity);
+  std::vector<Contender> unplanned;
+  Commitments::Reading plans(*commitments_, view.now);
+  view.jobs.for_each([&](const JobState& job) {
+    if (!job.admitted) {
+      return;
+    }
+    const Standing* standing = plans.find(job.id());
+    const PoolId pool = standing == nullptr ? PoolId{} : standing->pool;
+    const Contender each = contender(job, standing, view.curve(job, pool));
+    if (standing == nullptr && !is_single) {
+      unplanned.push_back(each);
+      return;
+    }
+    rooms.reserve(pool, each.floor);
+    contenders[pool.value].push_back(each);
+  });
+  std::ranges::sort(unplanned, {}, [](const Contender& each) {
+    return std::tuple(each.turn, each.state->job.arrival, each.state->id());
+  });
+  for (Contender& each : unplanned) {
+    const PoolId pool = rooms.seat(*each.state, view);
+    each.curve = &view.curve(*each.state, pool);
+    contenders[pool.value].push_back(each);
+  }
+  return contenders;
 }
 
 Contender ElasticFlow::contender(const JobState& job, const Standing* standing,
@@ -340,7 +369,8 @@ void ElasticFlow::share_pool(const View& view, PoolId pool, std::vector<Contende
                       int workers) { return survives(view, who, workers, decision); }};
   share_out(contenders, view.capacity[pool.value], rules);
   for (const Contender& each : contenders) {
-    if (each.workers != each.share) {
+    const bool moves = each.workers > 0 && each.share > 0 && each.state->pool() != pool;
+    if (each.workers != each.share || moves) {
       decision.targets.push_back(Target{.job = each.id, .pool = pool, .workers = each.workers});
     }
   }
@@ -356,7 +386,7 @@ bool ElasticFlow::survives(const View& view, const Contender& who, int workers,
     return true;
   }
   const PoolId pool = old_plan->pool;
-  const DeadlinePlanner planner(view, charges_, view.now);
+  const DeadlinePlanner planner(view, charges_, view.now, &grace_);
   FillRequest request = planner.request(job, pool);
   request.ready = std::max(request.ready, view.now) + charges_.coming(view.costs) +
                   planned_pause(view.costs, job.job, job.share, workers);
@@ -398,6 +428,9 @@ std::string ElasticFlow::save() const {
   for (const JobId id : late_) {
     append_line(state, "late", {static_cast<std::int64_t>(id.value)});
   }
+  for (const auto& [id, deadline] : grace_.granted()) {
+    append_line(state, "grace", {static_cast<std::int64_t>(id.value), micros(deadline)});
+  }
   return state;
 }
 
@@ -417,6 +450,9 @@ Status ElasticFlow::load(std::string_view state) {
       loaded.opportunity_ = line.numbers[2] != 0;
     } else if (line.word == "late" && line.numbers.size() == 1) {
       loaded.late_.insert(JobId{static_cast<std::uint64_t>(line.numbers[0])});
+    } else if (line.word == "grace" && line.numbers.size() == 2) {
+      loaded.grace_.restore(JobId{static_cast<std::uint64_t>(line.numbers[0])},
+                            Instant{Duration{line.numbers[1]}});
     } else {
       return unexpected(line);
     }
@@ -426,7 +462,7 @@ Status ElasticFlow::load(std::string_view state) {
 }
 
 Result<std::unique_ptr<Policy>> make_elasticflow(const PolicyOptions& options) {
-  constexpr std::array<std::string_view, 1> kKnown = {"replans"};
+  constexpr std::array<std::string_view, 3> kKnown = {"replans", "grace", "grace_min"};
   if (auto known = options.only(kKnown); !known) {
     return known.error();
   }
@@ -437,6 +473,13 @@ Result<std::unique_ptr<Policy>> make_elasticflow(const PolicyOptions& options) {
     return replans.error();
   }
   parsed.replans_per_slot = static_cast<long>(*replans);
+  const auto part = options.number("grace", parsed.grace, 0, 1);
+  const auto least = options.number("grace_min", to_seconds(parsed.grace_min), 0, 1e9);
+  if (!part || !least) {
+    return !part ? part.error() : least.error();
+  }
+  parsed.grace = *part;
+  parsed.grace_min = from_seconds(*least);
   return std::unique_ptr<Policy>(std::make_unique<ElasticFlow>(parsed));
 }
 
@@ -447,7 +490,10 @@ PolicyInfo elasticflow_policy() {
           .objective = "deadlines met, least GPU time",
           .needs = "speed curve, deadline",
           .use_when = "deadlines matter; the default",
-          .options = "replans=20000 (plans made anew per slot at most)",
+          .options =
+              "replans=20000 (plans made anew per slot at most), grace=0 and grace_min=0 (part "
+              "of the time to its deadline, and seconds, that a job which falls behind may "
+              "end later)",
           .make = make_elasticflow};
 }
 

@@ -13,6 +13,8 @@
 //   left over first, and never keeps others out.
 // - A new job is first fitted beside the plans as they are; only if that fails are all plans made
 //   anew from the work that is really left.
+// - With several pools a promised job stays in the pool of its plan; the others are spread so that
+//   none waits while a pool has room for it (elasticflow_pools.h).
 #pragma once
 
 #include <functional>
@@ -38,11 +40,16 @@ struct ElasticFlowOptions {
   /// Plans made anew within one slot at most, counted in jobs: bounds what an overload can cost, to
   /// about a tenth of a second per slot. Beyond it new jobs are only fitted beside the plans.
   long replans_per_slot = 20'000;
+  /// What deadlines are early by, of the time from arrival on and at least; see
+  /// elasticflow_grace.h.
+  double grace = 0;
+  Duration grace_min{};
 };
 
 class ElasticFlow final : public Policy, public Hypothetical {
  public:
-  explicit ElasticFlow(const ElasticFlowOptions& options) : options_(options) {}
+  explicit ElasticFlow(const ElasticFlowOptions& options)
+      : options_(options), grace_(options.grace, options.grace_min) {}
 
   [[nodiscard]] Traits traits() const override;
   [[nodiscard]] Decision on(const Event& event, const View& view) override;
@@ -82,7 +89,7 @@ class ElasticFlow final : public Policy, public Hypothetical {
   [[nodiscard]] Decision hold_round(const View& view);
   [[nodiscard]] Contender contender(const JobState& job, const Standing* standing,
                                     const ScalingCurve& curve) const;
-  [[nodiscard]] PoolId pool_for(const JobState& job, const View& view) const;
+  [[nodiscard]] std::vector<std::vector<Contender>> contenders_by_pool(const View& view);
   void share_pool(const View& view, PoolId pool, std::vector<Contender>& contenders,
                   Decision& decision);
   [[nodiscard]] bool survives(const View& view, const Contender& who, int workers,
@@ -96,6 +103,7 @@ class ElasticFlow final : public Policy, public Hypothetical {
   Instant budget_from_{};     // Start of the slot for which replans are counted.
   long replanned_ = 0;
   std::set<JobId> late_;  // Promised jobs that no plan can save any more.
+  DeadlineGrace grace_;
 
   // Rebuilt from the plans in the view after load().
   std::optional<Commitments> commitments_;

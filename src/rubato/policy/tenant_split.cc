@@ -1,6 +1,7 @@
 #include "rubato/policy/tenant_split.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -14,6 +15,9 @@
 
 namespace rubato {
 namespace {
+
+// Between two looks at what others gave back at least.
+constexpr Duration kPatience = std::chrono::milliseconds(1);
 
 /// One copy of the policy with the world it sees.
 struct Part {
@@ -49,6 +53,18 @@ void refresh(JobState& copy, const JobState& job) {
   copy.restarts = job.restarts;
 }
 
+// The job as it will be. A copy that is called again must not take its own decision for undone.
+void carry_out(const Target& target, const View& view, JobState& copy) {
+  if (copy.share == target.workers && (target.workers == 0 || copy.pool() == target.pool)) {
+    return;
+  }
+  const double speed = target.workers == 0 ? 0 : view.speed(copy, target.pool, target.workers);
+  copy.progress.change(view.now, speed, Duration{});
+  copy.share = target.workers;
+  copy.placement = {.pool = target.workers == 0 ? copy.pool() : target.pool};
+  copy.first_start = target.workers == 0 ? copy.first_start : std::min(copy.first_start, view.now);
+}
+
 /// What is decided in one call, by all copies together.
 struct Merged {
   Decision decision{};
@@ -59,8 +75,8 @@ struct Merged {
 class TenantSplit final : public Policy {
  public:
   TenantSplit(std::vector<TenantGpus> tenants, const std::function<std::unique_ptr<Policy>()>& make)
-      : tenants_(std::move(tenants)) {
-    for (std::size_t i = 0; i <= tenants_.size(); ++i) {
+      : dues_(std::move(tenants)) {
+    for (std::size_t i = 0; i < dues_.lines().size(); ++i) {
       parts_.push_back(Part{.policy = make()});
     }
   }
@@ -71,62 +87,80 @@ class TenantSplit final : public Policy {
   [[nodiscard]] Status load(std::string_view state) override;
 
  private:
-  [[nodiscard]] Part& rest() { return parts_.back(); }
-  [[nodiscard]] int owed(const TenantGpus& tenant, PoolId pool, const View& view) const;
-  [[nodiscard]] bool has_room_for(const JobState& job, const TenantGpus& tenant,
+  [[nodiscard]] std::size_t index_of(const Part& part) const {
+    return static_cast<std::size_t>(&part - parts_.data());
+  }
+  [[nodiscard]] const TenantLine& line_of(const Part& part) const {
+    return dues_.lines()[index_of(part)];
+  }
+  [[nodiscard]] bool is_best_effort(const Part& part) const { return line_of(part).is_best_effort; }
+  [[nodiscard]] bool has_room_for(const JobState& job, const TenantGpus& tenant, int borrowed,
                                   const View& view) const;
+  [[nodiscard]] const TenantGpus* tenant_of(const JobState& job) const;
+  [[nodiscard]] bool is_too_wide(const JobState& job, const View& view) const;
   [[nodiscard]] Part& part_for(const JobState& job, const View& view);
   [[nodiscard]] Part* part_with(JobId job);
-  [[nodiscard]] std::vector<int> held_in(PoolId pool, const View& view, const Merged& merged) const;
-  [[nodiscard]] std::vector<int> due_in(PoolId pool, const View& view, const Merged& merged) const;
-  [[nodiscard]] std::vector<int> capacity_of(const Part& part, const View& view,
-                                             const Merged& merged) const;
+  [[nodiscard]] LineGpus held(const View& view, const Merged& merged) const;
+  [[nodiscard]] std::vector<Part*> turns(const View& view, const Merged& merged);
   void bring_up_to_date(Part& part, const View& view, const Merged& merged);
   [[nodiscard]] NodeChange as_before(const View& view) const;
   void ask(Part& part, const Event& event, const View& view, Merged& merged);
   void call(Part& part, const Event& event, const View& view, Merged& merged);
   void route(const Event& event, const View& view, Merged& merged);
-  void squeeze_rest(const View& view, Merged& merged);
+  [[nodiscard]] bool is_in_the_way(const Part& part, PoolId pool, const LineGpus& held,
+                                   const View& view) const;
+  void squeeze(const View& view, Merged& merged);
   void tell_capacities(const View& view, Merged& merged);
 
-  std::vector<TenantGpus> tenants_;
-  std::vector<Part> parts_;  // One for each tenant, then the rest.
+  TenantDues dues_;
+  std::vector<Part> parts_;  // One for each line.
   std::set<NodeId> down_;
 };
 
-// GPUs of a pool that the tenant can count on while all nodes are up.
-int TenantSplit::owed(const TenantGpus& tenant, PoolId pool, const View& view) const {
-  if (!tenant.has_the_rest) {
-    return pool.value < tenant.gpus.size() ? tenant.gpus[pool.value] : 0;
-  }
-  int left = view.topology.pool(pool).gpus;
-  for (const TenantGpus& each : tenants_) {
-    left -= each.has_the_rest ? 0 : owed(each, pool, view);
-  }
-  return std::max(left, 0);
-}
-
-// True if some pool has as many GPUs for the tenant as the policy will give the job at least.
-bool TenantSplit::has_room_for(const JobState& job, const TenantGpus& tenant,
+// True if some pool has as many GPUs for the tenant, with so many borrowed, as the policy will give
+// the job at least.
+bool TenantSplit::has_room_for(const JobState& job, const TenantGpus& tenant, int borrowed,
                                const View& view) const {
   if (!traits().resizes) {
     const auto gang = gang_of(job, view);
-    return !gang || gang->workers <= owed(tenant, gang->pool, view);
+    return !gang || gang->workers <= dues_.owed(tenant, gang->pool, view) + borrowed;
   }
   return std::ranges::any_of(view.topology.pools(), [&](const Pool& pool) {
     const ScalingCurve& curve = view.curve(job, pool.id);
-    return !curve.empty() && curve.smallest().workers <= owed(tenant, pool.id, view);
+    return !curve.empty() &&
+           curve.smallest().workers <= dues_.owed(tenant, pool.id, view) + borrowed;
   });
 }
 
-// Jobs that their tenant's GPUs can never hold go to the rest.
-Part& TenantSplit::part_for(const JobState& job, const View& view) {
-  const auto found = std::ranges::find_if(tenants_, [&](const TenantGpus& each) {
+// Null if it is nobody's.
+const TenantGpus* TenantSplit::tenant_of(const JobState& job) const {
+  const auto found = std::ranges::find_if(dues_.tenants(), [&](const TenantGpus& each) {
     return each.tenant == job.job.tenant || each.tenant.empty();
   });
-  const bool is_guaranteed = job.job.job_class != JobClass::BestEffort && found != tenants_.end() &&
-                             has_room_for(job, *found, view);
-  return is_guaranteed ? parts_[static_cast<std::size_t>(found - tenants_.begin())] : rest();
+  return found == dues_.tenants().end() ? nullptr : &*found;
+}
+
+// Whether the job could never run on what its tenant has and may borrow.
+bool TenantSplit::is_too_wide(const JobState& job, const View& view) const {
+  const TenantGpus* tenant = tenant_of(job);
+  return tenant != nullptr && tenant->borrow && !has_room_for(job, *tenant, *tenant->borrow, view);
+}
+
+// Jobs that their tenant's GPUs can never hold are of best effort.
+Part& TenantSplit::part_for(const JobState& job, const View& view) {
+  const TenantGpus* tenant = tenant_of(job);
+  if (tenant == nullptr) {
+    return parts_.back();
+  }
+  const bool is_guaranteed =
+      job.job.job_class != JobClass::BestEffort && has_room_for(job, *tenant, 0, view);
+  const auto index = static_cast<std::size_t>(tenant - dues_.tenants().data());
+  const auto line = std::ranges::find_if(dues_.lines(), [&](const TenantLine& each) {
+    return each.tenant == index && each.is_best_effort != is_guaranteed;
+  });
+  return line == dues_.lines().end()
+             ? parts_.back()
+             : parts_[static_cast<std::size_t>(line - dues_.lines().begin())];
 }
 
 Part* TenantSplit::part_with(JobId job) {
@@ -135,63 +169,21 @@ Part* TenantSplit::part_with(JobId job) {
   return found == parts_.end() ? nullptr : &*found;
 }
 
-// GPUs of one pool that each tenant's jobs hold once this decision is carried out.
-std::vector<int> TenantSplit::held_in(PoolId pool, const View& view, const Merged& merged) const {
-  std::vector<int> held(tenants_.size(), 0);
-  for (std::size_t i = 0; i < tenants_.size(); ++i) {
-    for (const JobId id : parts_[i].members) {
+// What the jobs of each line hold once this decision is carried out.
+LineGpus TenantSplit::held(const View& view, const Merged& merged) const {
+  LineGpus held;
+  for (const Part& part : parts_) {
+    std::vector<int>& here = held.emplace_back(view.topology.pools().size(), 0);
+    for (const JobId id : part.members) {
       const auto target = merged.targets.find(id);
-      const JobState* job = view.jobs.find(id);
       if (target != merged.targets.end()) {
-        held[i] += target->second.pool == pool ? target->second.workers : 0;
-      } else if (job != nullptr) {
-        held[i] += job->pool() == pool ? job->share : 0;
+        here[target->second.pool.value] += target->second.workers;
+      } else if (const JobState* job = view.jobs.find(id)) {
+        here[job->pool().value] += job->share;
       }
     }
   }
   return held;
-}
-
-// GPUs of one pool that each tenant may use. If nodes are down and there are fewer than all are
-// owed, everyone keeps what he holds, and what is left goes to those who have least of their due.
-std::vector<int> TenantSplit::due_in(PoolId pool, const View& view, const Merged& merged) const {
-  std::vector<int> due;
-  int left = view.capacity[pool.value];
-  for (const TenantGpus& tenant : tenants_) {
-    due.push_back(owed(tenant, pool, view));
-    left -= due.back();
-  }
-  if (left >= 0) {
-    return due;
-  }
-  const std::vector<int> owed = std::exchange(due, held_in(pool, view, merged));
-  left = view.capacity[pool.value] - std::accumulate(due.begin(), due.end(), 0);
-  for (; left > 0; --left) {
-    std::size_t poorest = due.size();
-    for (std::size_t i = 0; i < due.size(); ++i) {
-      const bool has_less = poorest == due.size() || static_cast<long>(due[i]) * owed[poorest] <
-                                                         static_cast<long>(due[poorest]) * owed[i];
-      poorest = due[i] < owed[i] && has_less ? i : poorest;
-    }
-    ++due.at(poorest);
-  }
-  return due;
-}
-
-std::vector<int> TenantSplit::capacity_of(const Part& part, const View& view,
-                                          const Merged& merged) const {
-  const auto index = static_cast<std::size_t>(&part - parts_.data());
-  std::vector<int> capacity;
-  for (const Pool& pool : view.topology.pools()) {
-    if (index < tenants_.size()) {
-      capacity.push_back(due_in(pool.id, view, merged)[index]);
-    } else {
-      const std::vector<int> held = held_in(pool.id, view, merged);
-      capacity.push_back(view.capacity[pool.id.value] -
-                         std::accumulate(held.begin(), held.end(), 0));
-    }
-  }
-  return capacity;
 }
 
 // Copies the states of the members; what is decided already counts as done.
@@ -205,16 +197,13 @@ void TenantSplit::bring_up_to_date(Part& part, const View& view, const Merged& m
       continue;
     }
     if (copy == nullptr) {
-      copy = &part.jobs.insert(&part == &rest() ? without_promise(job->job) : job->job);
+      copy = &part.jobs.insert(is_best_effort(part) ? without_promise(job->job) : job->job);
     }
     refresh(*copy, *job);
     copy->job_class =
         copy->job.job_class == JobClass::BestEffort ? JobClass::BestEffort : job->job_class;
-    const auto target = merged.targets.find(id);
-    if (target != merged.targets.end() && target->second.workers == 0 && copy->share > 0) {
-      copy->progress.change(view.now, 0, Duration{});
-      copy->share = 0;
-      copy->placement.ranges.clear();
+    if (const auto target = merged.targets.find(id); target != merged.targets.end()) {
+      carry_out(target->second, view, *copy);
     }
   }
   for (const JobId id : gone) {
@@ -244,7 +233,8 @@ void TenantSplit::ask(Part& part, const Event& event, const View& view, Merged& 
   Decision& all = merged.decision;
   for (Verdict& verdict : decision.verdicts) {
     const JobClass wanted = view.jobs.at(verdict.job).job.job_class;
-    if (&part == &rest() && verdict.kind == VerdictKind::Admit && wanted != JobClass::BestEffort) {
+    if (is_best_effort(part) && verdict.kind == VerdictKind::Admit &&
+        wanted != JobClass::BestEffort) {
       verdict.kind = VerdictKind::Demote;
       verdict.reason = Reason::QuotaFull;
     }
@@ -276,7 +266,8 @@ NodeChange TenantSplit::as_before(const View& view) const {
 // A change of its GPUs is told to a copy before anything else; but first of all that a job is over.
 void TenantSplit::call(Part& part, const Event& event, const View& view, Merged& merged) {
   bring_up_to_date(part, view, merged);
-  const std::vector<int> told = std::exchange(part.capacity, capacity_of(part, view, merged));
+  const std::vector<int> told =
+      std::exchange(part.capacity, dues_.usable(index_of(part), held(view, merged), view));
   const auto differs = std::ranges::mismatch(part.capacity, told);
   const bool is_news = !told.empty() && differs.in1 != part.capacity.end() &&
                        !std::holds_alternative<NodeChange>(event);
@@ -292,20 +283,26 @@ void TenantSplit::call(Part& part, const Event& event, const View& view, Merged&
 
 void TenantSplit::route(const Event& event, const View& view, Merged& merged) {
   if (const auto* arrival = std::get_if<Arrival>(&event)) {
-    Part& part = part_for(view.jobs.at(arrival->job.id), view);
+    const JobState& job = view.jobs.at(arrival->job.id);
+    if (is_too_wide(job, view)) {
+      merged.decision.verdicts.push_back(
+          {.job = job.id(), .kind = VerdictKind::Refuse, .reason = Reason::QuotaFull});
+      return;
+    }
+    Part& part = part_for(job, view);
     part.members.insert(arrival->job.id);
-    call(part, &part == &rest() ? Arrival{.job = without_promise(arrival->job)} : *arrival, view,
-         merged);
+    call(part, is_best_effort(part) ? Arrival{.job = without_promise(arrival->job)} : *arrival,
+         view, merged);
     return;
   }
   if (std::holds_alternative<Tick>(event) || std::holds_alternative<NodeChange>(event)) {
     const bool is_tick = std::holds_alternative<Tick>(event);
-    for (Part& part : parts_) {
-      if (&part == &rest()) {
-        squeeze_rest(view, merged);
+    for (Part* part : turns(view, merged)) {
+      if (is_best_effort(*part)) {
+        squeeze(view, merged);
       }
-      if (!is_tick || part.wake <= view.now) {
-        call(part, event, view, merged);
+      if (!is_tick || part->wake <= view.now) {
+        call(*part, event, view, merged);
       }
     }
     return;
@@ -323,49 +320,89 @@ void TenantSplit::route(const Event& event, const View& view, Merged& merged) {
   }
 }
 
-// Stops the youngest jobs of the rest while the tenants' jobs need their GPUs, and tells its copy.
-void TenantSplit::squeeze_rest(const View& view, Merged& merged) {
-  std::vector<int> left = capacity_of(rest(), view, merged);
-  std::vector<std::pair<JobId, const JobState*>> running;
-  for (const JobId id : rest().members) {
+// Promises first; of the others those before who have borrowed least.
+std::vector<Part*> TenantSplit::turns(const View& view, const Merged& merged) {
+  const LineGpus held = this->held(view, merged);
+  std::vector<Part*> order;
+  for (Part& part : parts_) {
+    order.push_back(&part);
+  }
+  std::ranges::stable_sort(order, {}, [&](const Part* part) {
+    const std::vector<int> borrowed =
+        is_best_effort(*part) ? dues_.borrowed(index_of(*part), held, view) : std::vector<int>{};
+    return std::pair(is_best_effort(*part), std::accumulate(borrowed.begin(), borrowed.end(), 0));
+  });
+  return order;
+}
+
+// Whether this line has borrowed GPUs of the pool that it must give back.
+bool TenantSplit::is_in_the_way(const Part& part, PoolId pool, const LineGpus& held,
+                                const View& view) const {
+  const std::size_t line = index_of(part);
+  return dues_.borrowed(line, held, view)[pool.value] > 0 &&
+         (dues_.is_over(pool, held, view) || dues_.over_limit(line, held, view) > 0);
+}
+
+// Stops the youngest jobs on borrowed GPUs while their owners need them, and tells their copies.
+void TenantSplit::squeeze(const View& view, Merged& merged) {
+  LineGpus held = this->held(view, merged);
+  if (dues_.are_kept(held, view)) {
+    return;
+  }
+  std::map<JobId, Part*> borrowers;  // The youngest last.
+  for (Part& part : parts_) {
+    for (const JobId id : part.members) {
+      if (is_best_effort(part)) {
+        borrowers.emplace(id, &part);
+      }
+    }
+  }
+  std::vector<std::pair<Part*, const JobState*>> stopped;
+  for (auto each = borrowers.rbegin(); each != borrowers.rend(); ++each) {
+    const auto& [id, part] = *each;
     const JobState* job = view.jobs.find(id);
     const auto target = merged.targets.find(id);
-    if (target != merged.targets.end()) {
-      left[target->second.pool.value] -= target->second.workers;
-    } else if (job != nullptr && job->share > 0) {
-      left[job->pool().value] -= job->share;
-      running.emplace_back(id, job);
+    const bool is_decided = target != merged.targets.end();
+    const int workers = is_decided ? target->second.workers : job == nullptr ? 0 : job->share;
+    const PoolId pool = is_decided ? target->second.pool : job == nullptr ? PoolId{} : job->pool();
+    if (workers == 0 || job == nullptr || !is_in_the_way(*part, pool, held, view)) {
+      continue;
     }
+    held[index_of(*part)][pool.value] -= workers;
+    merged.targets[id] = Target{.job = id, .pool = job->pool()};
+    merged.decision.is_round = true;
+    stopped.emplace_back(part, job);
   }
-  std::vector<const JobState*> stopped;
-  for (auto each = running.rbegin(); each != running.rend(); ++each) {
-    const JobState& job = *each->second;
-    if (left[job.pool().value] < 0) {
-      left[job.pool().value] += job.share;
-      merged.targets[job.id()] = Target{.job = job.id(), .pool = job.pool()};
-      merged.decision.is_round = true;
-      stopped.push_back(&job);
-    }
-  }
-  for (const JobState* job : stopped) {
-    call(rest(), Measured{.job = job->id(), .done = job->progress.at(view.now)}, view, merged);
+  for (const auto& [part, job] : stopped) {
+    call(*part, Measured{.job = job->id(), .done = job->progress.at(view.now)}, view, merged);
   }
 }
 
 // Parts that have more or fewer GPUs than they were told. What a part that has just been called
-// decided is not carried out yet, so it is told at the next tick.
+// decided is not carried out yet, so it is told at the next tick. Lines of best effort live on what
+// the others leave: they hear at once, or a slot later, of more, and of less when they are called.
 void TenantSplit::tell_capacities(const View& view, Merged& merged) {
+  LineGpus held = this->held(view, merged);
   for (Part& part : parts_) {
-    const std::vector<int> capacity = capacity_of(part, view, merged);
-    const auto differs = std::ranges::mismatch(capacity, part.capacity);
-    if (part.members.empty() || part.capacity.empty() || differs.in1 == capacity.end()) {
+    if (part.members.empty() || part.capacity.empty()) {
       continue;
     }
-    if (merged.called.contains(&part)) {
-      merged.decision.wake_at = view.now;
+    const std::vector<int> capacity = dues_.usable(index_of(part), held, view);
+    const bool shares_the_idle = is_best_effort(part) && line_of(part).tenant;
+    const auto news = shares_the_idle
+                          ? std::ranges::mismatch(capacity, part.capacity, std::less_equal{})
+                          : std::ranges::mismatch(capacity, part.capacity);
+    if (news.in1 == capacity.end()) {
       continue;
     }
-    call(part, as_before(view), view, merged);
+    if (!merged.called.contains(&part)) {
+      call(part, as_before(view), view, merged);
+      held = this->held(view, merged);
+    } else {
+      const Instant soon = later(view.now, std::max(view.slot, kPatience));
+      merged.decision.wake_at =
+          std::min(merged.decision.wake_at, shares_the_idle ? soon : view.now);
+    }
   }
 }
 
@@ -376,8 +413,12 @@ Decision TenantSplit::on(const Event& event, const View& view) {
                : static_cast<void>(down_.insert(change->node));
   }
   route(event, view, merged);
-  squeeze_rest(view, merged);
+  squeeze(view, merged);
   tell_capacities(view, merged);
+  // Whoever is told may claim what is its own: each line once at most.
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    squeeze(view, merged);
+  }
   Decision decision = std::move(merged.decision);
   for (auto& [id, target] : merged.targets) {
     decision.targets.push_back(std::move(target));

@@ -5,27 +5,19 @@
 // the jobs of its tenant alone and as many GPUs as the tenant is guaranteed, so no tenant's jobs
 // stand in another's line. Jobs of best effort, and those that their tenant's GPUs cannot hold,
 // share one more copy, which sees the GPUs that are left over at the moment and no deadlines; its
-// youngest jobs stop when a tenant takes GPUs back. While nodes are down a tenant gets what the
-// others do not hold.
+// youngest jobs stop when a tenant takes GPUs back. A tenant that keeps its best effort has such a
+// copy of its own: on what its promises leave of its GPUs, and what is idle of others' up to what
+// it may borrow (tenant_dues.h). While nodes are down a tenant gets what the others do not hold.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "rubato/policy/policy.h"
+#include "rubato/policy/tenant_dues.h"
 
 namespace rubato {
-
-/// GPUs that a tenant can count on.
-struct TenantGpus {
-  std::string tenant{};     // Empty: everybody.
-  std::vector<int> gpus{};  // By pool; none of pools that came later.
-  /// It has what the others leave of the cluster, however large that grows, and no `gpus` of its
-  /// own.
-  bool has_the_rest = false;
-};
 
 /// Each call costs a walk over all jobs. A change of a copy's GPUs is told to it as a
 /// NodeChange of a node that is as it was.

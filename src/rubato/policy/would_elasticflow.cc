@@ -79,7 +79,7 @@ std::optional<Decision> ElasticFlow::would(const Arrival& arrival, const View& v
 
 // A plan that leaves all others as they are, if there is room for one.
 std::optional<Plan> ElasticFlow::room_beside(const JobState& job, const View& view) const {
-  const DeadlinePlanner planner(view, charges_, timer_.next(view.now, view.slot));
+  const DeadlinePlanner planner(view, charges_, timer_.next(view.now, view.slot), &grace_);
   for (const Pool& pool : view.topology.pools()) {
     const FillRequest request = planner.request(job, pool.id);
     if (request.curve->empty()) {
@@ -110,7 +110,7 @@ std::optional<Plan> ElasticFlow::room_among_all(const JobState& job, const View&
     return std::ranges::find(gone, each->id()) != gone.end();
   });
   insert_by_deadline(job, jobs);
-  const auto set = DeadlinePlanner(view, charges_, timer_.next(view.now, view.slot))
+  const auto set = DeadlinePlanner(view, charges_, timer_.next(view.now, view.slot), &grace_)
                        .plan(jobs, &job, Occasion::Arrival);
   if (!set) {
     return std::nullopt;

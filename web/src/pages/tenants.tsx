@@ -13,13 +13,13 @@ const WAITING = new Set(['PENDING', 'ADMITTED', 'SUSPENDED'])
 function Edit(props: { tenant?: Tenant; onClose: () => void }) {
   const [name, setName] = useState(props.tenant?.name ?? '')
   const [guarantee, setGuarantee] = useState(String(props.tenant?.guarantee ?? 0))
-  const [borrow, setBorrow] = useState(String(props.tenant?.borrow ?? 0))
+  const [borrow, setBorrow] = useState(String(props.tenant?.borrow ?? ''))
   const [budget, setBudget] = useState(String(props.tenant?.budget_gpu_hours ?? 0))
   const [error, setError] = useState<Error>()
   const submit = async (event: Event) => {
     event.preventDefault()
     try {
-      await send('PUT', `/v1/tenants/${encodeURIComponent(name)}`, { guarantee: Number(guarantee), borrow: Number(borrow), budget_gpu_hours: Number(budget) })
+      await send('PUT', `/v1/tenants/${encodeURIComponent(name)}`, { guarantee: Number(guarantee), budget_gpu_hours: Number(budget), ...(borrow.trim() && { borrow: Number(borrow) }) })
       props.onClose()
     } catch (failure) { setError(failure as Error) }
   }
@@ -32,7 +32,7 @@ function Edit(props: { tenant?: Tenant; onClose: () => void }) {
         <div class="fields">
           {!props.tenant && <Field label="Name">{(id) => <input id={id} value={name} onInput={(event) => setName(event.currentTarget.value)} />}</Field>}
           {input('Guarantee', guarantee, setGuarantee, 'GPUs it can always have')}
-          {input('Borrow', borrow, setBorrow, 'GPUs beyond that, while idle')}
+          {input('Borrow', borrow, setBorrow, 'GPUs beyond that, while idle; empty: any')}
           {input('Budget', budget, setBudget, 'GPU-hours; 0: none')}
         </div>
         {error && <Failure error={error} />}
@@ -58,7 +58,7 @@ export function Tenants() {
                 <thead><tr><th scope="col">Tenant</th><th scope="col">GPUs now</th><th scope="col">Guaranteed</th><th scope="col">May borrow</th><th scope="col">Jobs</th><th scope="col">GPU-hours used</th>{may('admin') && <th scope="col"><span class="sr-only">Edit</span></th>}</tr></thead>
                 <tbody>{data.tenants.map((tenant) => (
                   <tr key={tenant.name}>
-                    <td class="strong">{tenant.name || <span class="muted">without a tenant</span>}</td><td>{tenant.gpus_now}</td><td>{tenant.guarantee || '–'}</td><td>{tenant.borrow || '–'}</td><td>{tenant.jobs}</td>
+                    <td class="strong">{tenant.name || <span class="muted">without a tenant</span>}</td><td>{tenant.gpus_now}</td><td>{tenant.guarantee || '–'}</td><td>{tenant.borrow ?? 'any'}</td><td>{tenant.jobs}</td>
                     <td><div class="progress-cell">{tenant.budget_gpu_hours > 0 && <Meter value={tenant.used_gpu_hours} max={tenant.budget_gpu_hours} label={`Budget of ${tenant.name} used`} tone={tenant.used_gpu_hours >= tenant.budget_gpu_hours ? 'bad' : ''} />}<span class="small">{decimals(tenant.used_gpu_hours, 2)}{tenant.budget_gpu_hours > 0 && ` of ${decimals(tenant.budget_gpu_hours, 1)}`}</span></div></td>
                     {may('admin') && <td>{tenant.name && <button onClick={() => setEdited(tenant)} aria-label={`Edit ${tenant.name}`}>Edit</button>}</td>}
                   </tr>
