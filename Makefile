@@ -6,6 +6,7 @@
 # BENCH_ROUNDS=7 make bench-runtime   measurements of which medians are taken (default 7)
 # SOAK_SECONDS=60 SOAK_SEED=7 make soak-runtime   time in all (default 600) and seed (default: drawn)
 # SOAK_KILLS=20 SOAK_SEED=7 make soak-live   kills (default 100) and seed (default: drawn)
+# SOAK_SECONDS=600 make bench-web   time of the live session (default 60)
 # LINT_TESTS=1 make lint     clang-tidy also reads the tests
 
 JOBS ?= $(shell nproc)
@@ -55,7 +56,7 @@ bench-live: configure ## Put load on a running platform; numbers go to build/ben
 	@cmake --build --preset release -j $(JOBS) --target rubato live_load
 	@python3 -B bench/live/run.py build/bench/live.json
 
-bench-web: build ## Measure the dashboard with 10,000 jobs in the store
+bench-web: build ## Measure the dashboard with 10,000 jobs; fails if a session makes it grow
 	RUBATO_BINARY=build/rubato node web/tests/many_jobs.mjs --seconds $(or $(SOAK_SECONDS),60)
 
 images: build ## Take the pictures of the documents anew: of the demo, the dashboard and a report

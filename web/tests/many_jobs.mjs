@@ -3,13 +3,13 @@
 //
 // node web/tests/many_jobs.mjs [--jobs 10000] [--seconds 60]     prints one line of JSON; fails if
 // something went wrong on a page, or if memory grew with the session
+import { grownTooMuch, liveSession } from './session.mjs'
 import { openBrowser, openPage, PlatformScene, until } from './scene.mjs'
 
 const option = (name, fallback) => (process.argv.includes(name) ? Number(process.argv[process.argv.indexOf(name) + 1]) : fallback)
 const jobs = option('--jobs', 10_000)
 const seconds = option('--seconds', 60)
 const AT_ONCE = 32
-const HEAP_GROWTH_MB_MAX = 15
 
 const platform = await new PlatformScene().start({ emulate: '4x8' })
 const browser = await openBrowser()
@@ -23,7 +23,8 @@ try {
   }
   await Promise.all(Array.from({ length: AT_ONCE }, client))
   result.submissions_per_second = Math.round(jobs / ((Date.now() - began) / 1000))
-  for (let i = 0; i < 6; i++) await platform.submit({ name: `training-${i}`, steps: 1e6 })
+  const training = []
+  for (let i = 0; i < 6; i++) training.push(await platform.submit({ name: `training-${i}`, steps: 1e6 }))
 
   const { page, faults } = await openPage(browser, platform.url)
   await page.goto('/jobs')
@@ -59,31 +60,13 @@ try {
   result.frame_p50_ms = Number(frames[Math.floor(frames.length * 0.5)].toFixed(1))
   result.frame_p99_ms = Number(frames[Math.floor(frames.length * 0.99)].toFixed(1))
 
-  const session = await page.context().newCDPSession(page)
-  const heap = async () => {
-    await session.send('HeapProfiler.collectGarbage')
-    return Number(((await session.send('Runtime.getHeapUsage')).usedSize / 1e6).toFixed(1))
-  }
-  result.heap_mb = [await heap()]
-  const pages = ['/', '/plan', '/jobs', '/past', '/nodes']
-  for (let i = 0; i < 6; i++) {
-    await page.evaluate((path) => document.querySelector(`nav a[href="${path}"]`).click(), pages[i % pages.length])
-    const end = Date.now() + (seconds * 1000) / 6
-    while (Date.now() < end) {
-      await platform.submit({ name: 'passing', steps: 1e9, deadline: '10s' })
-      await new Promise((resolve) => setTimeout(resolve, 250))
-    }
-    result.heap_mb.push(await heap())
-  }
+  result.session = await liveSession(page, platform, training, seconds)
   result.faults = faults
 } finally {
   await browser.close()
   await platform.stop()
 }
 console.log(JSON.stringify(result))
-// Past the first look at each page, which loads what that page alone needs.
-const grown = result.heap_mb[result.heap_mb.length - 1] - Math.max(...result.heap_mb.slice(0, 3))
-if (result.faults.length > 0 || grown > HEAP_GROWTH_MB_MAX) {
-  console.error(`many_jobs: ${result.faults.length} faults, ${grown.toFixed(1)} MB more at the end`)
-  process.exit(1)
-}
+const grown = grownTooMuch(result.session)
+for (const each of [...result.faults, ...grown]) console.error(`many_jobs: ${each}`)
+if (result.faults.length > 0 || grown.length > 0) process.exit(1)

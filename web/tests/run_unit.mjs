@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path'
 import test from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { documentParts } from '../document.mjs'
+import { grownTooMuch } from './session.mjs'
 
 const GZIP_BYTES_MAX = 100 * 1024
 const here = dirname(fileURLToPath(import.meta.url))
@@ -46,4 +47,12 @@ test('a document is taken apart at its marks, and what is filled in is left alon
   assert.throws(() => documentParts(template, { script: '', style: '</style>' }))
   assert.throws(() => documentParts(template.replace('{data}', ''), { script: '', style: '' }))
   assert.throws(() => documentParts('{script-hash}{style-hash}{text}{title}{style}{data}{script}', { script: '', style: '' }))
+})
+
+test('memory that grows with a session is told from memory that settles', () => {
+  const flat = Array(12).fill(2000)
+  const heap = (at) => Array.from({ length: 12 }, (_, round) => at(round))
+  assert.deepEqual(grownTooMuch({ heap_mb: heap((round) => (round === 0 ? 4 : 11 + 0.3 * (round % 3))), nodes: flat }), [])
+  assert.match(grownTooMuch({ heap_mb: heap((round) => 11 + 0.25 * round), nodes: flat })[0], /heap grew by 2.0 MB/)
+  assert.match(grownTooMuch({ heap_mb: heap(() => 11), nodes: heap((round) => 2000 + 100 * round) })[0], /800 more nodes/)
 })

@@ -1,5 +1,7 @@
 #include "rubato/report/comparison_data.h"
 
+#include <utility>
+
 #include <nlohmann/json.hpp>
 
 #include "rubato/report/standings.h"
