@@ -62,6 +62,10 @@ function(rubato_library folder)
       add_dependencies(core_tests ${folder}_test)
       set_target_properties(${folder}_test PROPERTIES EXCLUDE_FROM_ALL ON)
       set_property(TEST ${folder}_test APPEND PROPERTY LABELS core)
+      if(NOT RUBATO_SANITIZE)
+        # Only `make unit` builds them so, whose users want to wait for compilers and not for tests.
+        target_compile_options(${folder}_test PRIVATE -O2)
+      endif()
     endif()
     if(${folder}_test IN_LIST RUBATO_LONG_TESTS AND RUBATO_SANITIZE)
       rubato_halve_test(${folder}_test)
@@ -187,6 +191,16 @@ function(rubato_halve_test name)
     ${name}_second
     PROPERTIES LABELS "${labels}" TIMEOUT ${RUBATO_TEST_TIMEOUT} ENVIRONMENT
                "${environment};GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=1")
+endfunction()
+
+# rubato_split_torch(<name>): the suites of a unit test that import torch, which takes seconds,
+# become a ctest of their own with the label torch.
+function(rubato_split_torch name)
+  string(REGEX REPLACE "_test$" "_torch_test" torch ${name})
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "GTEST_FILTER=-*Torch*.*")
+  add_test(NAME ${torch} COMMAND ${name} --gtest_brief=1 WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${torch} PROPERTIES LABELS torch TIMEOUT ${RUBATO_TEST_TIMEOUT} ENVIRONMENT
+                                           "GTEST_FILTER=*Torch*.*")
 endfunction()
 
 # rubato_long_tests_first(): gives RUBATO_LONG_TESTS, and second halves of them, their turn. ctest

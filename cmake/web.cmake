@@ -55,7 +55,8 @@ function(rubato_web_tests web out)
   add_test(NAME web_unit COMMAND "${RUBATO_NODE}" "${web}/tests/run_unit.mjs" "${out}")
   add_test(NAME web_browser COMMAND "${RUBATO_NODE}" --test "${web}/tests/browser.test.mjs")
   add_test(NAME web_report COMMAND "${RUBATO_NODE}" --test "${web}/tests/report.test.mjs")
-  set_tests_properties(web_types web_unit PROPERTIES LABELS "unit;web" TIMEOUT 120)
+  set_tests_properties(web_types PROPERTIES LABELS "check;web" TIMEOUT 120)
+  set_tests_properties(web_unit PROPERTIES LABELS "unit;web" TIMEOUT 120)
   set_tests_properties(
     web_browser web_report
     PROPERTIES LABELS "scenario;web" TIMEOUT ${RUBATO_TEST_TIMEOUT} ENVIRONMENT
