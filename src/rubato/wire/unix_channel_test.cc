@@ -110,7 +110,7 @@ TEST(UnixChannel, RefusesAFrameThatClaimsToBeEndless) {
 }
 
 TEST(UnixListener, TakesConnectionsAndRemovesItsPath) {
-  const std::string path = "build/unix_listener_test." + std::to_string(::getpid());
+  const std::string path = testing::TempDir() + "unix_listener_test." + std::to_string(::getpid());
   {
     auto listener = UnixListener::open(path);
     ASSERT_TRUE(listener.ok()) << listener.error().message;
