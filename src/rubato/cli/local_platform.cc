@@ -37,7 +37,8 @@ ControllerOptions controller_options(const LocalPlatformOptions& given,
           .slot = from_seconds(given.slot_seconds),
           .resize_pause = from_seconds(given.resize_pause_seconds),
           .margin = given.margin,
-          .margin_min = from_seconds(given.margin_min_seconds)};
+          .margin_min = from_seconds(given.margin_min_seconds),
+          .firm_quotes = given.firm_quotes};
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct LocalPlatformOptions {
   double resize_pause_seconds = 0.5;
   double margin = 0.05;  // As in ControllerOptions.
   double margin_min_seconds = 2;
+  double firm_quotes = 0;
   std::string agents{};            // Where agents of other machines come in; empty: nowhere.
   std::string shared{};            // Directory that they see too; jobs can go on elsewhere from it.
   std::string agent_token_file{};  // What they must show; its first line.

@@ -139,6 +139,7 @@ Result<Setup> set_up(const SimArguments& arguments) {
                             .slot = from_seconds(arguments.slot_seconds),
                             .restart = restart_of(arguments),
                             .grid = *grid,
+                            .firm_quotes = arguments.firm_quotes,
                             .share_profiles = arguments.share_profiles,
                             .seed = arguments.seed,
                             .faults = *faults,
@@ -322,6 +323,10 @@ void add_sim_verb(CLI::App& app, int& code, const std::string& command) {
           "Seconds a change of workers costs under physical overhead; else by model, or 30 "
           "with --profiles")
       ->check(CLI::Range(0.0, 1e6));
+  verb->add_option("--firm-quotes", arguments->firm_quotes,
+                   "Part of its time by which a promised job may end later than quoted (policies "
+                   "that keep quotes); 0: quotes are forecasts")
+      ->check(CLI::Range(0.0, 1.0));
   verb->add_flag(
       "--share-profiles", arguments->share_profiles,
       "Jobs of one model learn step times from each other (policies that adapt batches)");

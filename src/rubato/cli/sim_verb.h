@@ -25,6 +25,7 @@ struct SimArguments {
   double slot_seconds = 60;
   std::string rounds{};
   double restart_seconds = -1;
+  double firm_quotes = 0;
   bool share_profiles = false;
   std::string overhead = "physical";
   std::string objective = "deadlines";

@@ -88,6 +88,10 @@ void add_up_verb(CLI::App& app, int& code) {
       ->check(CLI::Range(0.0, 0.9));
   verb->add_option("--margin-min", options->margin_min_seconds, "The same in seconds, at least")
       ->check(seconds);
+  verb->add_option("--firm-quotes", options->firm_quotes,
+                   "Part of its time by which a promised job may end later than quoted, such as "
+                   "0.05; 0: quotes are forecasts")
+      ->check(CLI::Range(0.0, 1.0));
   verb->callback([options, &code] { code = run_up(*options); });
 }
 

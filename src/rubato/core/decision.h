@@ -25,6 +25,7 @@ struct Verdict {
   Reason reason = Reason::None;
   Instant promised = kNever;  // Latest finish we answer for; kNever makes no promise.
   double payment = 0;
+  Instant quoted = kNever;  // When the job is to end; kNever: nobody was told.
 };
 
 /// Workers a job should have from now on; zero workers stops it.

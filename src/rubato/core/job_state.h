@@ -26,6 +26,15 @@ struct Usage {
   [[nodiscard]] double gpu_seconds_at(Instant moment, int workers) const;
 };
 
+/// The finish a job was quoted, while plans keep it; see engine/firm_quotes.h.
+struct FirmQuote {
+  Instant finish = kNever;   // kNever: only the deadline is kept.
+  Instant soonest = kNever;  // No GPUs are spent on ending earlier than this.
+  Instant asked = kNever;    // The deadline its owner asked for; that of the job is earlier.
+
+  [[nodiscard]] bool is_kept() const { return finish != kNever; }
+};
+
 /// Lives from arrival to completion or refusal; owned by the engine, read by policies.
 struct JobState {
   Job job{};
@@ -34,6 +43,7 @@ struct JobState {
   double speed_factor = 1;             // Measured speed over the book's; 1 until measured.
   bool admitted = false;
   Instant promised = kNever;
+  FirmQuote quote{};
   Reason reason = Reason::None;  // Why it has no workers, if it has none.
 
   int share = 0;  // Workers now.

@@ -1,6 +1,19 @@
 #include "rubato/engine/state.h"
 
 namespace rubato {
+namespace {
+
+// What the owner is told: the deadline it asked for, though plans may keep an earlier one.
+Verdict as_asked(const EngineState& state, Verdict verdict) {
+  const JobState* job = state.jobs.find(verdict.job);
+  if (job != nullptr && job->quote.is_kept() && verdict.promised != kNever) {
+    verdict.promised = job->quote.asked;
+    verdict.quoted = job->quote.finish;
+  }
+  return verdict;
+}
+
+}  // namespace
 
 void admit(EngineState& state, const std::vector<Verdict>& verdicts, Commands& commands) {
   for (const Verdict& verdict : verdicts) {
@@ -25,7 +38,7 @@ void admit(EngineState& state, const std::vector<Verdict>& verdicts, Commands& c
         state.goodputs.leave(verdict.job);
         break;
     }
-    commands.emplace_back(Answer{.verdict = verdict});
+    commands.emplace_back(Answer{.verdict = as_asked(state, verdict)});
   }
 }
 

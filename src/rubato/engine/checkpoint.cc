@@ -134,6 +134,17 @@ Status set_jobs(std::vector<JobState> jobs, EngineState& state, std::vector<Held
   return ok_status();
 }
 
+Status set_quotes(const std::vector<QuoteLine>& quotes, EngineState& state) {
+  for (const QuoteLine& each : quotes) {
+    JobState* job = state.jobs.find(each.job);
+    if (job == nullptr) {
+      return bad_checkpoint(fmt::format("job {} was quoted and is not there", each.job.value));
+    }
+    job->quote = each.quote;
+  }
+  return ok_status();
+}
+
 // Whether all that was learnt is about pools that there are.
 template <typename Any>
 bool are_known(const std::map<PoolId, Any>& by_pool, std::size_t pools) {
@@ -168,6 +179,10 @@ Status set_state(CheckpointContents contents, EngineState& state, Placer& placer
   if (Status jobs = set_jobs(std::move(contents.jobs), state, held); !jobs) {
     return jobs;
   }
+  if (Status quotes = set_quotes(contents.quotes, state); !quotes) {
+    return quotes;
+  }
+  state.quote_count = contents.quote_count;
   if (Status sound = check_goodputs(contents.goodputs, state.topology.pools().size()); !sound) {
     return sound;
   }

@@ -6,6 +6,8 @@
 //   joined gpus=8 gpu_type=A100 region=               nodes that came later, in their order
 //   kind model=net batch=64 ...                       speed book, in the order of its entries
 //   job class_now=slo ... id=1 ...                    active jobs, by id
+//   quotes given=7 yielded=1                          if some were: firm_quotes.h
+//   quote job=1 finish=2000000 ...
 //   refusal job=2 kind=refuse ... id=2 ...            what `why` still answers about, by id
 //   unserved job=1
 //   group pool=0 gpus=0+4                             memory of the artifact's accounting
@@ -37,6 +39,8 @@ struct CheckpointContents {
   std::vector<NewNode> joined{};
   std::vector<Job> kinds{};
   std::vector<JobState> jobs{};
+  QuoteCount quote_count{};
+  std::vector<QuoteLine> quotes{};
   std::vector<Refusals::Entry> refusals{};
   std::vector<JobId> unserved{};
   GpuGroups groups{};

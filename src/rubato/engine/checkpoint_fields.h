@@ -91,6 +91,27 @@ void state_fields(Line& line, SomeState& state) {
   job_fields(line, state.job);
 }
 
+/// How many quotes were given, and how many of them to newcomers' benefit given up.
+template <typename Line, typename SomeCount>
+void quote_count_fields(Line& line, SomeCount& count) {
+  line.field("given", count.given);
+  line.field("yielded", count.yielded);
+}
+
+/// Whose quote it is, and what was quoted.
+struct QuoteLine {
+  JobId job{};
+  FirmQuote quote{};
+};
+
+template <typename Line, typename SomeQuote>
+void quote_fields(Line& line, SomeQuote& of) {
+  line.field("job", of.job);
+  line.field("finish", of.quote.finish);
+  line.field("soonest", of.quote.soonest);
+  line.field("asked", of.quote.asked);
+}
+
 /// A JobGoodput without its parts, and whose it is.
 struct LearnerLine {
   bool is_job = false;

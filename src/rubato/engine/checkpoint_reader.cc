@@ -36,6 +36,10 @@ bool CheckpointLines::take_plain(std::string_view word, LineReader& line) {
     kind_fields(line, contents_.kinds.emplace_back());
   } else if (word == "job") {
     state_fields(line, contents_.jobs.emplace_back());
+  } else if (word == "quotes") {
+    quote_count_fields(line, contents_.quote_count);
+  } else if (word == "quote") {
+    quote_fields(line, contents_.quotes.emplace_back());
   } else if (word == "refusal") {
     Refusals::Entry& entry = contents_.refusals.emplace_back();
     verdict_fields(line, entry.verdict);

@@ -67,6 +67,15 @@ void add_state(std::string& text, const EngineState& state) {
   state.jobs.for_each([&](const JobState& job) {
     add_line(text, "job", [&](LineWriter& out) { state_fields(out, job); });
   });
+  if (state.quote_count.given > 0) {
+    add_line(text, "quotes", [&](LineWriter& out) { quote_count_fields(out, state.quote_count); });
+  }
+  state.jobs.for_each([&](const JobState& job) {
+    if (job.quote.is_kept()) {
+      const QuoteLine line{.job = job.id(), .quote = job.quote};
+      add_line(text, "quote", [&](LineWriter& out) { quote_fields(out, line); });
+    }
+  });
   for (const JobId job : state.unserved) {
     add_line(text, "unserved", [&](LineWriter& out) { out.field("job", job); });
   }

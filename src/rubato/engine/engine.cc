@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include <fmt/core.h>
 
@@ -61,6 +62,10 @@ Result<Engine> Engine::make(const Topology& topology, SpeedBook speeds, std::str
   if (!placer) {
     return placer.error();
   }
+  if (options.firm_quotes > 0 && !(*made)->traits().keeps_quotes) {
+    return Error{.code = ErrorCode::BadConfig,
+                 .message = fmt::format("policy {} cannot keep quotes; use elasticflow", policy)};
+  }
   PolicyMaker maker = [name = std::string(policy)] { return make_policy(name).value(); };
   const auto quotas = (*placer)->quotas();
   const std::vector<TenantGpus> tenants = quotas.empty() ? options.guarantees : tenant_gpus(quotas);
@@ -85,11 +90,21 @@ Engine Engine::with(const Topology& topology, SpeedBook speeds, PolicyMaker make
 }
 
 Commands Engine::on(Instant now, const Event& event) {
+  const auto* arrival = std::get_if<Arrival>(&event);
+  return arrival != nullptr && keeps_quote_of(arrival->job) ? arrive_firmly(now, *arrival)
+                                                            : handle(now, event);
+}
+
+// `quote`: of the job that arrives, if one does.
+Commands Engine::handle(Instant now, const Event& event, const FirmQuote& quote) {
   RUBATO_CHECK(now >= state_->now);
   state_->now = now;
   Commands commands;
   if (!absorb(*state_, *placer_, event, commands)) {
     return commands;
+  }
+  if (const auto* arrival = std::get_if<Arrival>(&event)) {
+    state_->jobs.at(arrival->job.id).quote = quote;
   }
   if (policy_->traits().adapts_batch) {
     adapt(*state_, event, commands);

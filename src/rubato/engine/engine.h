@@ -14,6 +14,7 @@
 #include "rubato/core/event.h"
 #include "rubato/engine/command.h"
 #include "rubato/engine/explain.h"
+#include "rubato/engine/firm_quotes.h"
 #include "rubato/engine/quote.h"
 #include "rubato/engine/state.h"
 
@@ -70,9 +71,19 @@ class Engine {
   Engine(std::unique_ptr<EngineState> state, PolicyMaker maker, PlacerMaker placer_maker);
 
   [[nodiscard]] Status take_in(const NewNode& node);
+  Commands handle(Instant now, const Event& event, const FirmQuote& quote = {});
   void decide(const Event& event, Commands& commands);
   void tell_unserved(Commands& commands);
   void carry_out(const Decision& decision, Commands& commands);
+
+  // Quotes that are kept.
+  [[nodiscard]] bool keeps_quote_of(const Job& job) const;
+  [[nodiscard]] Engine plain_copy(Instant now, std::optional<JobId> yields = {}) const;
+  [[nodiscard]] FirmTerms firm_terms(Instant now, const Job& job) const;
+  [[nodiscard]] std::optional<JobId> yielding_to(Instant now, const Job& job) const;
+  [[nodiscard]] Quote firm_quote(Instant now, const Job& job) const;
+  [[nodiscard]] Commands arrive_firmly(Instant now, const Arrival& arrival);
+  void let_yield(JobId id, Commands& commands);
 
   std::unique_ptr<EngineState> state_;
   PolicyMaker maker_;

@@ -72,7 +72,7 @@ class PlayedEngine {
     Ending first;
     engine_.state().jobs.for_each([&](const JobState& job) {
       if (job.share > 0) {
-        const Instant at = job.progress.finish(job.job.work);
+        const Instant at = job.progress.finish(job.job.work - job.job.padding);
         if (at < first.at) {
           first = {.at = at, .job = job.id()};
         }

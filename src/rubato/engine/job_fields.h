@@ -36,8 +36,7 @@ void node_fields(Line& line, SomeNode& node) {
   line.field("region", node.region);
 }
 
-/// `Line` is a LineWriter or a LineReader; `SomeJob` a Job, const if it is written. Its speeds are
-/// there only if it has some, so nothing may follow.
+/// `Line` is a LineWriter or a LineReader; `SomeJob` a Job, const if it is written.
 template <typename Line, typename SomeJob>
 void job_fields(Line& line, SomeJob& job) {
   line.field("id", job.id);
@@ -67,6 +66,7 @@ void job_fields(Line& line, SomeJob& job) {
   line.field("decay", job.value.decay);
   line.field("knee", job.value.knee);
   line.field("steps", job.value.steps);
+  line.optional_field("padding", job.padding);
   line.optional_field("speeds", job.speeds);
 }
 
@@ -78,6 +78,7 @@ void verdict_fields(Line& line, SomeVerdict& verdict) {
   line.choice("reason", verdict.reason, reason_names());
   line.field("promised", verdict.promised);
   line.field("payment", verdict.payment);
+  line.optional_field("quoted", verdict.quoted);
 }
 
 /// Likewise for a StepObservation.

@@ -36,6 +36,7 @@ void fields(auto& line, Is<JournalHeader> auto& header) {
   line.field("cluster", header.cluster);
   line.field("tenants", header.tenants);
   line.field("placer", header.placer);
+  line.optional_field("firm_quotes", header.firm_quotes);
 }
 
 void fields(auto& line, Is<Completion> auto& completion) {

@@ -41,6 +41,7 @@ struct JournalHeader {
   std::string cluster{};  // As Topology::parse reads it.
   std::string tenants{};  // As parse_tenants() reads it.
   std::string placer{};   // As make_placer() reads it; empty: the default.
+  double firm_quotes = 0;
 
   friend bool operator==(const JournalHeader&, const JournalHeader&) = default;
 };

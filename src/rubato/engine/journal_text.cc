@@ -199,6 +199,18 @@ void LineWriter::optional_field(std::string_view name, const std::vector<Scaling
   }
 }
 
+void LineWriter::optional_field(std::string_view name, double value) {
+  if (value != 0) {
+    field(name, value);
+  }
+}
+
+void LineWriter::optional_field(std::string_view name, Instant value) {
+  if (value != kNever) {
+    field(name, value);
+  }
+}
+
 std::string_view LineReader::word() { return take_until(rest_, ' '); }
 
 bool LineReader::take(std::string_view name, std::string_view& value) {
@@ -300,10 +312,26 @@ void LineReader::field(std::string_view name, std::vector<std::int64_t>& value) 
 }
 
 void LineReader::optional_field(std::string_view name, std::vector<ScalingPoint>& value) {
-  if (rest_.starts_with(name) && rest_.substr(name.size()).starts_with('=')) {
+  if (is_next(name)) {
     read(name, value, "a list of WORKERS:STEPS_PER_SECOND, positive and with rising workers",
          rising_points);
   }
+}
+
+void LineReader::optional_field(std::string_view name, double& value) {
+  if (is_next(name)) {
+    field(name, value);
+  }
+}
+
+void LineReader::optional_field(std::string_view name, Instant& value) {
+  if (is_next(name)) {
+    field(name, value);
+  }
+}
+
+bool LineReader::is_next(std::string_view name) const {
+  return rest_.starts_with(name) && rest_.substr(name.size()).starts_with('=');
 }
 
 std::size_t LineReader::index_of(std::string_view name, EnumWords words, std::size_t fallback) {

@@ -46,8 +46,10 @@ class LineWriter {
   void field(std::string_view name, const std::vector<ValueStep>& value);
   void field(std::string_view name, const std::vector<PlanSegment>& value);
   void field(std::string_view name, const std::vector<std::int64_t>& value);
-  /// A field that is there only if it is not empty: what has none is written as it always was.
+  /// A field that is there only if it says something: what has none is written as it always was.
   void optional_field(std::string_view name, const std::vector<ScalingPoint>& value);
+  void optional_field(std::string_view name, double value);
+  void optional_field(std::string_view name, Instant value);
   template <typename Tag>
   void field(std::string_view name, const Id<Tag>& value) {
     field(name, value.value);
@@ -86,6 +88,8 @@ class LineReader {
   void field(std::string_view name, std::vector<PlanSegment>& value);
   void field(std::string_view name, std::vector<std::int64_t>& value);
   void optional_field(std::string_view name, std::vector<ScalingPoint>& value);
+  void optional_field(std::string_view name, double& value);
+  void optional_field(std::string_view name, Instant& value);
   template <typename Tag>
   void field(std::string_view name, Id<Tag>& value) {
     field(name, value.value);
@@ -100,6 +104,7 @@ class LineReader {
 
  private:
   [[nodiscard]] bool take(std::string_view name, std::string_view& value);
+  [[nodiscard]] bool is_next(std::string_view name) const;
   [[nodiscard]] std::size_t index_of(std::string_view name, EnumWords words, std::size_t fallback);
   void fail(std::string_view name, std::string_view value, std::string_view expected);
   template <typename Value, typename Parse>

@@ -202,6 +202,9 @@ Quote Engine::quote(Instant now, const Job& wanted) {
   if (job.id == JobId{} || state_->jobs.find(job.id) != nullptr) {
     job.id = JobId{~std::uint64_t{0}};
   }
+  if (keeps_quote_of(job)) {
+    return firm_quote(now, job);
+  }
   const AskedPolicy asked{.policy = *policy_, .maker = maker_};
   Prober prober(*state_, asked, now);
   const Decision decision = prober.ask(job);

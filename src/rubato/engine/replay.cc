@@ -62,6 +62,7 @@ Result<Engine> engine_for(const JournalHeader& header, const JournalSpeeds& spee
                                     .slot = header.slot,
                                     .restart = header.restart,
                                     .grid = header.grid,
+                                    .firm_quotes = header.firm_quotes,
                                     .seed = header.seed,
                                     .share_profiles = header.share_profiles,
                                     .tenants = *std::move(tenants),

@@ -57,12 +57,14 @@ struct World {
   bool grid = false;
   std::vector<SpeedRow> speeds = test_speeds();
   std::string placer{};
+  double firm_quotes = 0;
 
   [[nodiscard]] Topology topology() const { return Topology::parse(cluster).value(); }
   [[nodiscard]] EngineOptions options() const {
     return {.accounting = accounting,
             .slot = seconds(slot_seconds),
             .grid = grid,
+            .firm_quotes = firm_quotes,
             .seed = seed,
             .placer = placer};
   }

@@ -25,6 +25,9 @@ struct EngineOptions {
   Duration slot = std::chrono::seconds{60};
   Duration restart = kByModel;  // What a change of workers costs under physical accounting.
   bool grid = false;            // Rounds only at multiples of the slot; promises need them sooner.
+  /// The part of its time by which a promised job may end later than it was quoted; 0: quotes are
+  /// only forecasts. See firm_quotes.h.
+  double firm_quotes = 0;
   std::uint64_t seed = 0;
   bool share_profiles = false;  // Jobs of one model learn step times from each other.
   std::vector<TenantShare> tenants{};
@@ -32,6 +35,12 @@ struct EngineOptions {
   /// What tenants can count on for jobs with deadlines, under a placer without quotas of its own;
   /// empty: all jobs are one tenant's. See tenant_split.h.
   std::vector<TenantGpus> guarantees{};
+};
+
+/// What became of the quotes that were to be kept.
+struct QuoteCount {
+  std::uint64_t given = 0;
+  std::uint64_t yielded = 0;  // Given up so that a newcomer could be promised its deadline.
 };
 
 /// Owned by Engine; the step functions of this folder change it.
@@ -43,6 +52,7 @@ struct EngineState {
         costs(options.accounting, topology.gpus(), options.slot, options.restart),
         slot(options.slot),
         grid(options.grid),
+        firm_quotes(options.firm_quotes),
         tenants(options.tenants),
         random(options.seed),
         memory(costs.rounds_between_restarts()) {
@@ -59,6 +69,7 @@ struct EngineState {
   ResizeCost costs;
   Duration slot;
   bool grid;
+  double firm_quotes;
   std::vector<TenantShare> tenants;
   Random random;
   ArtifactMemory memory;
@@ -70,6 +81,7 @@ struct EngineState {
   std::vector<bool> node_up;
   Instant wake = kNever;
   long rounds = 0;
+  QuoteCount quote_count{};
   std::vector<NewNode> joined;  // Nodes that came after the engine was made.
   std::vector<JobId> unserved;  // Got fewer workers than decided; the policy is to be told.
 };

@@ -8,6 +8,7 @@
 #include "rubato/engine/forecast.h"
 #include "rubato/engine/journal.h"
 #include "rubato/live/controller.h"
+#include "rubato/policy/registry.h"
 
 namespace rubato {
 namespace {
@@ -49,14 +50,23 @@ std::string with_grace(const std::string& policy, const ControllerOptions& optio
                      kUsable * to_seconds(options.margin_min));
 }
 
+bool keeps_quotes(const std::string& policy) {
+  const auto made = make_policy(policy);
+  return made && (*made)->traits().keeps_quotes;
+}
+
 }  // namespace
 
+// A policy that came later, or as a shadow, need not keep quotes.
 Result<Engine> Controller::make_engine(const std::string& policy, std::size_t nodes) const {
   const Topology machines = topology_of(std::span(nodes_).first(nodes));
   return Engine::make(machines, SpeedBook({}, machines), with_grace(policy, options_),
                       EngineOptions{.accounting = Accounting::Physical,
                                     .slot = options_.slot,
                                     .restart = options_.resize_pause,
+                                    .firm_quotes = policy == options_.policy || keeps_quotes(policy)
+                                                       ? options_.firm_quotes
+                                                       : 0,
                                     .seed = options_.seed,
                                     .guarantees = guarantees(machines)});
 }
@@ -111,7 +121,8 @@ Job Controller::engine_job(const LiveJob& job, JobId id) const {
       peak = std::max(peak, point.steps_per_second());
     }
     // What may be lacking when we believe that all is done has its place in the plan.
-    made.work += job.deadline == kNever ? 0 : unseen_steps(peak);
+    made.padding = job.deadline == kNever ? 0 : unseen_steps(peak);
+    made.work += made.padding;
   }
   return made;
 }
@@ -171,6 +182,8 @@ void Controller::carry_out(const Answer& answer) {
     case VerdictKind::Admit:
       if (answer.verdict.promised != kNever && !job->has_promise()) {
         job->promise.promised = job->deadline;
+        job->promise.quoted_finish = answer.verdict.quoted;
+        job->promise.is_simulated = answer.verdict.quoted != kNever;
         tell("job.admitted", *job,
              fmt::format("job {} is promised by its deadline", job->id.value));
       }

@@ -29,6 +29,7 @@ struct ControllerOptions {
   // than was promised, and at least so long.
   double margin = 0.05;
   Duration margin_min = std::chrono::seconds(2);
+  double firm_quotes = 0;  // As in EngineOptions.
   std::uint64_t seed = 1;
 
   friend bool operator==(const ControllerOptions&, const ControllerOptions&) = default;

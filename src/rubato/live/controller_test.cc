@@ -166,6 +166,30 @@ TEST(Controller, ExpectsTheFinishThatComes) {
   EXPECT_LE(world.controller().quote_errors().back(), 0.05);
 }
 
+// In a world where every step and message takes its own time.
+TEST(Controller, KeepsFirmQuotesThoughOthersCome) {
+  std::vector<double> errors;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    ControllerWorld world(2, 4, seed, /*firm_quotes=*/0.05);
+    Random random(seed);
+    for (int i = 0; i < 15; ++i) {
+      const double steps = random.uniform(1000, 8000);
+      world.submit(steps, steps / 20 * random.uniform(1, 4));
+      world.run(random.exponential(20));
+    }
+    world.run(3000);
+    for (const auto& [id, job] : world.controller().jobs()) {
+      EXPECT_TRUE(is_over(job.state)) << "seed " << seed;
+      EXPECT_TRUE(!job.has_promise() || job.end.at <= job.promise.promised) << "seed " << seed;
+    }
+    const auto found = world.controller().quote_errors();
+    errors.insert(errors.end(), found.begin(), found.end());
+  }
+  ASSERT_GT(errors.size(), 20U);
+  std::ranges::sort(errors);
+  EXPECT_LE(errors[errors.size() * 9 / 10], 0.05);
+}
+
 TEST(Controller, QuotesThePlanWhereTooManyJobsAreActiveToPlayThemOn) {
   ControllerWorld world(1, 4, 1);
   for (int i = 0; i < 1100; ++i) {

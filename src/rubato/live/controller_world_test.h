@@ -27,15 +27,16 @@ struct PlayedInput {
 /// A cluster of one agent with `nodes` nodes of `slots` slots.
 class ControllerWorld {
  public:
-  ControllerWorld(int nodes, int slots, std::uint64_t seed)
-      : options_(options_of(nodes, slots)),
+  ControllerWorld(int nodes, int slots, std::uint64_t seed, double firm_quotes = 0)
+      : options_(options_of(nodes, slots, firm_quotes)),
         controller_(Controller::make(options_).value()),
         random_(seed) {
     say_hello();
   }
 
-  static ControllerOptions options_of(int nodes, int slots) {
+  static ControllerOptions options_of(int nodes, int slots, double firm_quotes = 0) {
     ControllerOptions options;
+    options.firm_quotes = firm_quotes;
     for (int i = 0; i < nodes; ++i) {
       options.nodes.push_back({.name = fmt::format("n{}", i), .agent = "a", .slots = slots});
     }

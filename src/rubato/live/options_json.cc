@@ -13,13 +13,11 @@ std::string options_to_json(const ControllerOptions& options) {
                      {"gpu_type", node.gpu_type},
                      {"slots", node.slots}});
   }
-  const nlohmann::json json = {{"policy", options.policy},
-                               {"nodes", nodes},
-                               {"slot_us", options.slot.count()},
-                               {"resize_pause_us", options.resize_pause.count()},
-                               {"margin", options.margin},
-                               {"margin_min_us", options.margin_min.count()},
-                               {"seed", options.seed}};
+  const nlohmann::json json = {
+      {"policy", options.policy},           {"nodes", nodes},
+      {"slot_us", options.slot.count()},    {"resize_pause_us", options.resize_pause.count()},
+      {"margin", options.margin},           {"margin_min_us", options.margin_min.count()},
+      {"firm_quotes", options.firm_quotes}, {"seed", options.seed}};
   // Names come from users: what is no UTF-8 is replaced, not thrown.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -33,6 +31,7 @@ Result<ControllerOptions> options_from_json(std::string_view text) {
         .resize_pause = Duration{json.at("resize_pause_us").get<std::int64_t>()},
         .margin = json.at("margin").get<double>(),
         .margin_min = Duration{json.at("margin_min_us").get<std::int64_t>()},
+        .firm_quotes = json.value("firm_quotes", 0.0),  // Journals from before there were any.
         .seed = json.at("seed").get<std::uint64_t>()};
     for (const auto& node : json.at("nodes")) {
       options.nodes.push_back({.name = node.at("name").get<std::string>(),

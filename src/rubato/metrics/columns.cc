@@ -47,6 +47,8 @@ constexpr std::array kColumns{
     SummaryColumn{"restarts", &Summary::restarts, Unit::Count, kLower, false},
     SummaryColumn{"slowdown_avg", &Summary::slowdown_avg, Unit::Times, kLower, false},
     SummaryColumn{"slowdown_p99", &Summary::slowdown_p99, Unit::Times, kLower, false},
+    SummaryColumn{"quote_error_p50", &Summary::quote_error_p50, Unit::Ratio, kLower, false},
+    SummaryColumn{"quote_error_p90", &Summary::quote_error_p90, Unit::Ratio, kLower, false},
 };
 
 }  // namespace

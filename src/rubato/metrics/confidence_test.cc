@@ -55,7 +55,8 @@ TEST(Confidence, HoldsTheTrueMeanAboutNineteenTimesInTwenty) {
 }
 
 TEST(Confidence, HasOneIntervalForEachColumn) {
-  const std::vector<Summary> seeds{{.jobs = 2, .slowdown_p99 = 1}, {.jobs = 4, .slowdown_p99 = 1}};
+  const std::vector<Summary> seeds{{.jobs = 2, .quote_error_p90 = 1},
+                                   {.jobs = 4, .quote_error_p90 = 1}};
 
   const auto intervals = confidence_intervals(seeds);
 

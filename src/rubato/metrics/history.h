@@ -18,6 +18,7 @@ struct JobRecord {
   Instant arrival{};
   Instant deadline = kNever;
   Instant promised = kNever;  // kNever: no promise was made.
+  Instant quoted = kNever;    // When it was to end; kNever: no such word was given.
   Instant first_start = kNever;
   Instant finish = kNever;  // True finish, pauses included; kNever if it never finished.
   bool admitted = false;

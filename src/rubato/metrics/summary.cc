@@ -1,6 +1,7 @@
 #include "rubato/metrics/summary.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "rubato/metrics/fairness.h"
@@ -55,6 +56,19 @@ void count_deadlines(const History& history, Summary& summary) {
   // Without known weights all jobs weigh the same.
   summary.deadline_met_gpu_hours_ratio =
       ratio(gpu_seconds_met, gpu_seconds, summary.deadline_met_ratio);
+}
+
+void measure_quotes(const History& history, Summary& summary) {
+  std::vector<double> errors;
+  for (const JobRecord& job : history.jobs) {
+    if (job.finished() && job.quoted != kNever && job.quoted > job.arrival) {
+      errors.push_back(std::abs(to_seconds(job.finish - job.quoted)) /
+                       to_seconds(job.quoted - job.arrival));
+    }
+  }
+  std::ranges::sort(errors);
+  summary.quote_error_p50 = percentile(errors, 50);
+  summary.quote_error_p90 = percentile(errors, 90);
 }
 
 void measure_times(const History& history, Summary& summary) {
@@ -116,6 +130,7 @@ Summary summarize(const History& history) {
   Summary summary;
   count_jobs(history, summary);
   count_deadlines(history, summary);
+  measure_quotes(history, summary);
   measure_times(history, summary);
   measure_use(history, summary);
   summary.decisions = history.decisions;

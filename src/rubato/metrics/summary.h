@@ -21,6 +21,9 @@ struct Summary {
   double deadline_met_gpu_hours_ratio = 1;  // Weighted by requested GPUs * requested_seconds.
   long promises = 0;
   long promises_broken = 0;  // Finished after the promised moment, or not at all.
+  /// |finish - quoted| over the quoted time, of finished jobs whose quotes were to be kept.
+  double quote_error_p50 = 0;
+  double quote_error_p90 = 0;
 
   /// JCT is finish - arrival, of finished jobs only.
   double jct_avg_seconds = 0;

@@ -8,6 +8,9 @@
 namespace rubato {
 namespace {
 
+// Of a slot: the margin of late plans that are to end on time and not before.
+constexpr int kLateSlotPart = 3;
+
 // How often plans are made again for the rounds they turned out to cause.
 constexpr int kStallPasses = 4;
 
@@ -43,6 +46,9 @@ FillRequest DeadlinePlanner::request(const JobState& job, PoolId pool) const {
                      .deadline = deadline_of(job),
                      .ready = job.share > 0 ? job.progress.paused_until : Instant{},
                      .shape = stops_everyone ? FillShape::Early : FillShape::Late,
+                     .late_margin = job.quote.is_kept()
+                                        ? std::min(kLateMargin, view_.slot / kLateSlotPart)
+                                        : kLateMargin,
                      .share = job.share,
                      .job = &job.job,
                      .costs = &view_.costs};

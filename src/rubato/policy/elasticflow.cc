@@ -28,13 +28,18 @@ Plan within(const Plan& plan, Instant from, Instant to) {
   return part;
 }
 
-// True if the job ends earlier with this many workers, the pause of changing included.
+// True if the job ends earlier with this many workers, the pause of changing included, and not
+// earlier than it is to.
 bool pays(const Contender& who, int workers, const View& view) {
   const JobState& job = *who.state;
+  const double left = job.work_left(view.now) / job.speed_factor;
+  if (job.quote.is_kept() &&
+      later(view.now, from_seconds(left / who.curve->speed(workers))) < job.quote.soonest) {
+    return false;
+  }
   if (job.share == 0) {
     return true;
   }
-  const double left = job.work_left(view.now) / job.speed_factor;
   const Duration pause = planned_pause(view.costs, job.job, job.share, workers);
   return to_seconds(pause) + left / who.curve->speed(workers) < left / who.curve->speed(job.share);
 }
@@ -42,7 +47,10 @@ bool pays(const Contender& who, int workers, const View& view) {
 }  // namespace
 
 Traits ElasticFlow::traits() const {
-  return Traits{.resizes = true, .promises = true, .artifact_charge = ArtifactCharge::EveryRound};
+  return Traits{.resizes = true,
+                .promises = true,
+                .keeps_quotes = true,
+                .artifact_charge = ArtifactCharge::EveryRound};
 }
 
 // Makes the ledgers, or after load() makes them again from the plans the engine kept.
@@ -203,13 +211,16 @@ void ElasticFlow::correct(const JobState& job, const View& view, Decision& decis
   if (old_plan == nullptr) {
     return;
   }
+  // A deadline that became later leaves room for others.
+  const bool is_new_deadline = !commitments_->by_deadline().contains({job.job.deadline, job.id()});
   const Instant start = timer_.next(view.now, view.slot);
   // Plans may have been made for now or, with all shares kept until then, for the next round.
   const bool is_round_due = commitments_->next_change() <= view.now;
   const bool has_its_share = is_round_due || job.share >= old_plan->at(view.now);
   const bool is_given_it_back = has_its_share || !stops_everyone(view);  // No round, no workers.
-  if ((has_its_share && holds(job, *old_plan, view, view.now)) ||
-      (is_given_it_back && holds(job, *old_plan, view, start))) {
+  const bool holds_still = (has_its_share && holds(job, *old_plan, view, view.now)) ||
+                           (is_given_it_back && holds(job, *old_plan, view, start));
+  if (holds_still && !is_new_deadline) {
     return;
   }
   opportunity_ = true;
@@ -281,7 +292,7 @@ std::vector<JobId> ElasticFlow::overdue(const View& view) const {
 void ElasticFlow::give_up_overdue(const View& view, Decision& decision) {
   bool has_grace = false;
   for (const JobId id : overdue(view)) {
-    if (grace_.is_given() && grace_.latest(view.jobs.at(id)) > view.now) {
+    if (grace_.is_given_to(view.jobs.at(id)) && grace_.latest(view.jobs.at(id)) > view.now) {
       has_grace = true;
     } else {
       give_up(id, view, decision);

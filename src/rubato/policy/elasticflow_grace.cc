@@ -10,15 +10,16 @@ Instant DeadlineGrace::deadline(const JobState& job) const {
 }
 
 Instant DeadlineGrace::latest(const JobState& job) const {
-  if (!is_given() || !job.job.has_deadline()) {
-    return job.job.deadline;
+  const Instant asked = job.quote.is_kept() ? job.quote.asked : job.job.deadline;
+  if (asked == kNever) {
+    return asked;
   }
-  const double span = to_seconds(job.job.deadline - job.job.arrival);
-  return later(job.job.deadline, std::max(least_, from_seconds(span * part_)));
+  const double span = to_seconds(asked - job.job.arrival);
+  return later(asked, std::max(least_, from_seconds(span * part_)));
 }
 
 bool DeadlineGrace::grant(const JobState& job) {
-  return is_given() && granted_.emplace(job.id(), latest(job)).second;
+  return is_given_to(job) && granted_.emplace(job.id(), latest(job)).second;
 }
 
 void DeadlineGrace::loosen(const JobTable& jobs) {

@@ -3,7 +3,8 @@
 // Real steps and changes take a little longer than planned, so live deadlines are given to the
 // policy a margin early. A job that falls behind may use this margin up before it is given up: its
 // plan is made for the later moment, and from then on nothing may delay it beyond what that plan
-// says. Without grace, as in simulations, deadlines are what they are.
+// says. Without grace, as in simulations, deadlines are what they are; but a job whose plans keep a
+// quote has until the deadline its owner asked for.
 #pragma once
 
 #include <map>
@@ -22,7 +23,9 @@ class DeadlineGrace {
   [[nodiscard]] Instant deadline(const JobState& job) const;
   /// The latest moment that keeps the promise.
   [[nodiscard]] Instant latest(const JobState& job) const;
-  [[nodiscard]] bool is_given() const { return part_ > 0 || least_ > Duration{}; }
+  [[nodiscard]] bool is_given_to(const JobState& job) const {
+    return latest(job) > job.job.deadline;
+  }
 
   /// From now on the job may use its grace; false if it has none or may already.
   [[nodiscard]] bool grant(const JobState& job);

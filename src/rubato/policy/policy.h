@@ -23,6 +23,7 @@ enum class ArtifactCharge {
 struct Traits {
   bool resizes = false;       // False: jobs run on the GPUs they asked for.
   bool promises = false;      // Its admitted deadlines are promises.
+  bool keeps_quotes = false;  // Follows a deadline that changes, and hurries nobody (FirmQuote).
   bool adapts_batch = false;  // Jobs that permit it train with the batch that teaches them fastest.
   bool plans_nodes = false;   // Reserves nodes ahead: it cannot live on a part of the cluster.
   ArtifactCharge artifact_charge = ArtifactCharge::OnStart;

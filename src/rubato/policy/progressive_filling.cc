@@ -9,9 +9,6 @@ namespace {
 // Doubles add up a little off; a plan keeps this much in hand so that it never promises too much.
 constexpr Duration kFillRounding{20};
 
-// A late plan is raised this much before it must be: room for the pauses of later changes of mind.
-constexpr Duration kLateMargin = std::chrono::seconds{20};
-
 // Time in [from, to) that rounds of others cost; a pause at `from` pays for a round at that moment.
 Duration stalled(const FillRequest& request, Instant from, Instant to, Duration pause) {
   const Instant after = pause > Duration{} ? from : from - Duration{1};
@@ -181,7 +178,7 @@ std::optional<Plan> fill_late(const FillRequest& request, const Ledger& ledger,
                               const ScalingPoint& level) {
   const std::vector<Stretch> stretches = stretches_of(request, ledger, level);
   const double speed = level.speed * request.speed_factor;
-  const double work = request.work + to_seconds(request.reserve + kLateMargin) * speed;
+  const double work = request.work + to_seconds(request.reserve + request.late_margin) * speed;
   const auto raise = latest_raise(request, stretches, work);
   if (!raise) {
     return std::nullopt;

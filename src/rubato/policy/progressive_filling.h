@@ -26,6 +26,9 @@ enum class FillShape {
   Early,  // At its level from the start, ends early: the fewest changes.
 };
 
+/// A late plan is raised this much before it must be: room for the pauses of later changes of mind.
+inline constexpr Duration kLateMargin = std::chrono::seconds{20};
+
 /// What is to be planned. Borrowed for one call.
 struct FillRequest {
   const ScalingCurve* curve = nullptr;
@@ -35,6 +38,7 @@ struct FillRequest {
   Instant deadline = kNever;
   Instant ready{};  // An earlier pause lasts until here.
   FillShape shape = FillShape::Early;
+  Duration late_margin = kLateMargin;
   Duration reserve{};        // Time to keep in hand for pauses nobody can foresee.
   int share = 0;             // Workers just before `start`; another number costs a pause.
   const Job* job = nullptr;  // With `costs`: whose pauses these are; without, resizing is free.

@@ -81,7 +81,9 @@ constexpr std::string_view kGolden = R"({
       "value_offered": 0.0,
       "restarts": 0,
       "slowdown_avg": 0.0,
-      "slowdown_p99": 0.0
+      "slowdown_p99": 0.0,
+      "quote_error_p50": 0.0,
+      "quote_error_p90": 0.0
     }
   ],
   "overhead": "none",

@@ -42,6 +42,7 @@ void Recorder::answer(const Verdict& verdict) {
     case VerdictKind::Admit:
       record.admitted = true;
       record.promised = verdict.promised;
+      record.quoted = verdict.quoted;
       break;
     case VerdictKind::Demote:
       record.admitted = true;

@@ -357,6 +357,7 @@ Result<SimResult> simulate(const std::vector<Job>& jobs, const Topology& topolog
                                            .slot = options.slot,
                                            .restart = options.restart,
                                            .grid = options.grid,
+                                           .firm_quotes = options.firm_quotes,
                                            .seed = options.seed,
                                            .share_profiles = options.share_profiles,
                                            .tenants = options.tenants,

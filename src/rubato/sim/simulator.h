@@ -21,6 +21,7 @@ struct SimOptions {
   Duration slot = std::chrono::seconds{60};
   Duration restart = kByModel;
   bool grid = false;
+  double firm_quotes = 0;  // As in EngineOptions.
   bool share_profiles = false;
   std::uint64_t seed = 0;
   FaultOptions faults{};
