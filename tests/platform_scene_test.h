@@ -65,7 +65,7 @@ class PlatformScene : public testing::Test {
     for (int i = 0; i < 600; ++i) {
       std::ifstream file(said);
       std::string text((std::istreambuf_iterator<char>(file)), {});
-      const std::size_t at = text.find("http://");
+      const std::size_t at = text.find("http");
       if (at != std::string::npos && text.find("state in", at) != std::string::npos) {
         server_ = text.substr(at, text.find('\n', at) - at);
         said_ = text;
@@ -87,7 +87,7 @@ class PlatformScene : public testing::Test {
   /// Runs `rubato WORDS`; what it prints on standard error is left to the test's own.
   [[nodiscard]] VerbOutcome rubato(const std::string& words) const {
     const std::string command =
-        "RUBATO_SERVER=" + server_ + " " + std::getenv("RUBATO_BINARY") + " " + words;
+        "RUBATO_SERVER=" + server_ + " " + std::getenv("RUBATO_BINARY") + " " + words + verb_flags_;
     VerbOutcome outcome;
     FILE* pipe = ::popen(command.c_str(), "r");
     std::array<char, 4096> buffer{};
@@ -139,10 +139,11 @@ class PlatformScene : public testing::Test {
   std::filesystem::path state_{};
   std::vector<std::string> flags_{"--slots", "4"};
   std::string said_{};  // By the platform when it came up.
+  std::string server_{};
+  std::string verb_flags_{};  // For every verb.
 
  private:
   pid_t pid_ = -1;
-  std::string server_{};
 };
 
 }  // namespace rubato

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "platform_scene_test.h"
+#include "rubato/live/certificate_test.h"
 #include "rubato/live/leftovers.h"
 
 namespace rubato {
@@ -51,11 +52,25 @@ class RemoteAgentScene : public PlatformScene {
     up();
   }
 
-  void start_agent(const std::string& token = "let-me-in") {
+  /// The same, and all encrypted, for a host that the certificate names.
+  void up_with_tls() {
+    flags_.insert(flags_.end(), {"--tls-certificate", certificate_.certificate_file(), "--tls-key",
+                                 certificate_.key_file()});
+    up_with_token();
+    server_ = by_name(server_);
+    verb_flags_ = " --ca " + certificate_.certificate_file();
+  }
+  static std::string by_name(std::string address) {
+    const std::string number = "127.0.0.1";
+    return address.replace(address.find(number), number.size(), "localhost");
+  }
+
+  void start_agent(const std::string& token = "let-me-in",
+                   const std::vector<std::string>& flags = {}) {
     const std::size_t at = said_.find("agents join at ");
     ASSERT_NE(at, std::string::npos) << said_;
     const std::size_t begin = at + std::string("agents join at ").size();
-    const std::string address = said_.substr(begin, said_.find('\n', begin) - begin);
+    const std::string address = by_name(said_.substr(begin, said_.find('\n', begin) - begin));
     std::ofstream(folder_ / "agent-token") << token << "\n";
     agent_ = ::fork();
     ASSERT_GE(agent_, 0);
@@ -77,6 +92,7 @@ class RemoteAgentScene : public PlatformScene {
       if (!token.empty()) {
         words.insert(words.end(), {"--token-file", folder_ / "agent-token"});
       }
+      words.insert(words.end(), flags.begin(), flags.end());
       exec(words);
     }
   }
@@ -88,6 +104,11 @@ class RemoteAgentScene : public PlatformScene {
     }
   }
 
+  [[nodiscard]] bool complains(const std::string& of) const {
+    std::ifstream file(folder_ / "agent.errors");
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    return text.find(of) != std::string::npos;
+  }
   [[nodiscard]] bool is_up(const std::string& node) const {
     const nlohmann::json list = rubato("node list --json").json();
     for (const auto& each : list.at("nodes")) {
@@ -109,6 +130,8 @@ class RemoteAgentScene : public PlatformScene {
   }
 
   static constexpr const char* kWide = " --kind emulated --model wide --speeds 1:5,2:9 ";
+
+  TestCertificate certificate_;
 
  private:
   pid_t agent_ = -1;
@@ -166,18 +189,28 @@ TEST_F(RemoteAgentScene, JobsOfALostMachineGoOnHereFromTheirSnapshots) {
 TEST_F(RemoteAgentScene, NobodyJoinsWithoutTheToken) {
   up_with_token();
   start_agent("wrong");
-  const auto complains = [&] {
-    std::ifstream file(folder_ / "agent.errors");
-    const std::string text((std::istreambuf_iterator<char>(file)), {});
-    return text.find("no such token") != std::string::npos;
-  };
-  await(complains, "the agent says why it is turned away");
+  await([&] { return complains("no such token"); }, "the agent says why it is turned away");
   EXPECT_FALSE(is_up("far"));
 
   const std::string state = folder_ / "other-state";
   const VerbOutcome open_to_all =
       rubato("up --port 0 --slots 1 --agents 0.0.0.0:0 --state " + state);
   EXPECT_EQ(open_to_all.code, 78) << "the world may not join without a token";
+}
+
+TEST_F(RemoteAgentScene, JoinsAnEncryptedPlatformThatItTrusts) {
+  up_with_tls();
+  start_agent();
+  await([&] { return complains("no connection"); }, "it trusts nobody it has no certificate of");
+  EXPECT_FALSE(is_up("far"));
+  end_agent(SIGTERM);
+  start_agent("let-me-in", {"--root-certificate", certificate_.certificate_file()});
+  await([&] { return is_up("far"); }, "the machine joins");
+
+  ASSERT_EQ(rubato("run --detach --steps 60 --workers 2" + std::string(kWide)).code, 0);
+
+  ASSERT_TRUE(comes_to("1", "state", "SUCCEEDED"));
+  EXPECT_THAT(rubato("node list").out, HasSubstr("far"));
 }
 
 TEST_F(RemoteAgentScene, ADrainedMachineIsLeftAndUsedAgain) {

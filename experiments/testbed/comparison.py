@@ -129,7 +129,8 @@ def run_simulated(binary: Path, folder: Path, live: list[Outcome], jobs: list[Te
     write_trace(trace, live, jobs, settings)
     words = [str(binary), "sim", "--trace", str(trace), "--cluster", settings.cluster]
     words += ["--policy", settings.policy, "--slot", f"{settings.slot:g}", "--overhead", "physical"]
-    words += ["--restart", f"{settings.pause:g}", "--perfetto", str(picture), "--json"]
+    words += ["--restart", f"{settings.pause:g}", "--firm-quotes", f"{settings.firm_quotes:g}"]
+    words += ["--perfetto", str(picture), "--json"]
     row = json.loads(run(words).output)["results"][0]
     ends: dict[str, float] = {}
     shares: dict[str, set[tuple[int, int]]] = {}

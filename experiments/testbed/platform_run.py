@@ -33,11 +33,13 @@ class Settings:
     pause: float = 0.5  # Of a start and of each change of workers, declared and planned.
     margin: float = 0.05
     margin_min: float = 0.25
+    firm_quotes: float = 0.05  # Part of its time by which a job may end later than quoted; 0: forecasts.
 
     def words(self) -> list[str]:
         """As `rubato up` takes them."""
         words = ["--emulate", self.cluster, "--policy", self.policy, "--slot", f"{self.slot:g}"]
         words += ["--resize-pause", f"{self.pause:g}", "--margin", f"{self.margin:g}"]
+        words += ["--firm-quotes", f"{self.firm_quotes:g}"]
         return [*words, "--margin-min", f"{self.margin_min:g}"]
 
     @property

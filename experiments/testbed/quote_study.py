@@ -7,13 +7,14 @@ would say. See README.md, "What quotes can know". About two minutes.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from pathlib import Path
 
-from child import ChildFailed
+from child import ChildFailed, run
 from comparison import Outcome, numbers_of, percentile, run_simulated
 from platform_run import Settings
 from tables import Table, as_text
@@ -23,6 +24,7 @@ PARTS = (0.5, 0.75, 0.9)
 COMPRESSION = 240.0
 PAST_MIN = 5  # Jobs of a kind that must have ended before their errors say something.
 RECENT = 20  # Arrivals that the rate is taken from.
+OTHER_TRACES = (("195job", "16x8"), ("t4_195job", "16x4"), ("cluster10", "32x8"), ("200jobs_900lam_0.5", "8x8"))
 
 
 class Study:
@@ -37,7 +39,7 @@ class Study:
 
     def finishes(self, count: int, planned: dict[str, float]) -> dict[str, float | None]:
         """When each of the first jobs ends, with plans that end by these moments; None: refused."""
-        exact = replace(self.settings, margin=0.0, margin_min=0.0)
+        exact = replace(self.settings, margin=0.0, margin_min=0.0, firm_quotes=0.0)
         asked = [Outcome(j.name, j.arrival, planned[j.name]) for j in self.jobs[:count]]
         found = run_simulated(self.binary, self.folder, asked, self.jobs[:count], exact)
         return {one.name: one.finished for one in found}
@@ -58,39 +60,6 @@ class Study:
             if finish is not None:
                 quotes[job.name] = finish
         return self.outcomes(self.finishes(len(self.jobs), self.planned), quotes)
-
-    def guarded(self, tolerance: float, yields: bool) -> list[Outcome]:
-        """As if plans kept quotes as they keep promises, up to a tolerance. `yields`: a newcomer that
-        would be refused for that makes others give up their guard, the one with most time first."""
-        planned, quotes = dict(self.planned), dict[str, float]()
-        for count, job in enumerate(self.jobs, start=1):
-            found = self.finishes(count, planned)
-            if yields and self._is_lost(found, job, quotes):
-                planned, found = self._yielded(count, planned, quotes)
-            finish = found[job.name]
-            if finish is not None:
-                quotes[job.name] = finish
-                latest = job.arrival + (finish - job.arrival) * (1 + tolerance)
-                planned[job.name] = min(self.planned[job.name], latest)
-        return self.outcomes(self.finishes(len(self.jobs), planned), quotes)
-
-    @staticmethod
-    def _is_lost(found: dict[str, float | None], job: TestbedJob, quotes: dict[str, float]) -> bool:
-        return found[job.name] is None or any(found[name] is None for name in quotes)
-
-    def _yielded(
-        self, count: int, planned: dict[str, float], quotes: dict[str, float]
-    ) -> tuple[dict[str, float], dict[str, float | None]]:
-        job = self.jobs[count - 1]
-        before = self.finishes(count, planned)
-        trial = dict(planned)
-        guards = [n for n in quotes if planned[n] < self.planned[n] and (before[n] or 1e9) > job.arrival]
-        for name in sorted(guards, key=lambda n: planned[n] - self.planned[n]):
-            trial[name] = self.planned[name]
-            found = self.finishes(count, trial)
-            if not self._is_lost(found, job, quotes):
-                return trial, found
-        return planned, before
 
 
 def shares(values: list[float]) -> list[str]:
@@ -155,16 +124,31 @@ def corrections_table(outcomes: list[Outcome]) -> Table:
     return table
 
 
-def guards_table(study: Study) -> Table:
-    """What keeping quotes would cost."""
-    header = ["quotes are kept to within", "deadlines met", "mean JCT, s", "p50", "p75", "p90"]
-    table = Table("If plans kept quotes as they keep promises", header)
-    for tolerance, yields in ((0.05, False), (0.05, True), (0.3, False), (0.6, False)):
-        outcomes = study.guarded(tolerance, yields)
-        numbers = numbers_of(outcomes)
-        label = f"{100 * tolerance:.0f} %" + (", unless a newcomer needs it" if yields else "")
-        cells = [f"{numbers.deadline_ratio:.3f}", f"{numbers.jct_mean:.1f}"]
-        table.rows.append([label, *cells, *shares(errors_of(outcomes))])
+def firm_row(binary: Path, trace: Path, words: list[str], tolerance: float) -> list[str]:
+    """One run of the simulator with quotes that are kept."""
+    command = [str(binary), "sim", "--trace", str(trace), *words, "--policy", "elasticflow", "--overhead", "physical"]
+    row = json.loads(run([*command, "--firm-quotes", f"{tolerance:g}", "--json"]).output)["results"][0]
+    errors = [f"{100 * row[key]:.1f}" for key in ("quote_error_p50", "quote_error_p90")] if tolerance else ["-", "-"]
+    cells = [f"{row['deadline_met_ratio']:.3f}", f"{row['jct_avg_seconds']:.1f}", str(row["promises_broken"])]
+    return [trace.stem, f"{100 * tolerance:g} %" if tolerance else "forecasts", *cells, *errors]
+
+
+def firm_table(study: Study, data: Path) -> Table:
+    """What keeping quotes costs: the testbed's jobs at several tolerances, and other traces as they are."""
+    header = ["jobs", "quotes are kept to", "deadlines met", "mean JCT, s", "promises broken", "p50", "p90"]
+    table = Table("Quotes that are kept (rubato sim --firm-quotes)", header, labels=2)
+    study.finishes(len(study.jobs), study.planned)  # Leaves its trace behind.
+    settings = study.settings
+    words = ["--cluster", settings.cluster, "--slot", f"{settings.slot:g}", "--restart", f"{settings.pause:g}"]
+    for tolerance in (0.0, 0.02, 0.05, 0.1):
+        row = firm_row(study.binary, study.folder / "submissions.jsonl", words, tolerance)
+        table.rows.append(["testbed", *row[1:]])
+    for name, cluster in OTHER_TRACES:
+        for tolerance in (0.0, 0.05):
+            trace = data / f"{name}.csv"
+            words = ["--cluster", cluster, "--speeds", str(data / "speeds.csv")]
+            if trace.is_file():
+                table.rows.append(firm_row(study.binary, trace, words, tolerance))
     return table
 
 
@@ -185,7 +169,7 @@ def main(words: list[str]) -> int:
             forked = study.forked()
             numbers = numbers_of(forked)
             print(f"deadlines met {numbers.deadline_ratio:.3f}, mean JCT {numbers.jct_mean:.1f} s")
-            for table in (arrivals_table(forked), corrections_table(forked), guards_table(study)):
+            for table in (arrivals_table(forked), corrections_table(forked), firm_table(study, arguments.data)):
                 print("\n" + as_text(table), flush=True)
     except (ChildFailed, OSError) as error:
         print(error, file=sys.stderr)

@@ -96,6 +96,7 @@ def arguments_of(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--binary", type=Path, default=Path("build/rubato"))
     parser.add_argument("--data", type=Path, default=Path("../shared/data/elasticflow"))
     parser.add_argument("--output", type=Path, default=Path("build/experiments"))
+    parser.add_argument("--forecasts", action="store_true", help="quotes that nobody keeps")
     parser.add_argument("--quick", action="store_true", help="40 jobs, twice as fast: two minutes")
     return parser.parse_args(words)
 
@@ -103,9 +104,9 @@ def arguments_of(words: list[str]) -> argparse.Namespace:
 def measure(arguments: argparse.Namespace) -> tuple[Report, int]:
     """Runs both worlds."""
     binary = arguments.binary.absolute()
-    settings = Settings()
+    settings = Settings(firm_quotes=0.0) if arguments.forecasts else Settings()
     jobs, source = load_jobs(arguments)
-    name = "quick" if arguments.quick else "full"
+    name = ("quick" if arguments.quick else "full") + ("-forecasts" if arguments.forecasts else "")
     folder = arguments.output / f"testbed-{name}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
