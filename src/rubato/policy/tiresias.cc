@@ -9,6 +9,7 @@
 #include <set>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/core.h>
@@ -75,10 +76,13 @@ class Tiresias final : public GangPolicy {
   [[nodiscard]] Duration executed(const JobState& job, const View& view) const;
   [[nodiscard]] double attained(const JobState& job, const View& view) const;
   [[nodiscard]] std::int64_t service_of(const JobState& job, const View& view) const;
-  [[nodiscard]] Instant threshold_reached_at(const JobState& job, const View& view) const;
+  [[nodiscard]] Instant threshold_reached_at(const JobState& job, Duration ran,
+                                             const View& view) const;
   [[nodiscard]] std::int64_t last_in(std::size_t queue, const JobState& job, const View& view);
   void expect_change(JobId job, Instant at);
-  void rank_as(const JobState& job, std::int64_t rank, const View& view);
+  void rank_as(const JobState& job, std::int64_t rank);
+  void watch_running(const JobState& job, const View& view);
+  void watch_waiting(const JobState& job, Instant promotion);
   void send_to_front(const std::vector<JobId>& jobs, const View& view);
   void let_fall(const JobState& job, const View& view);
   void promote(const JobState& job, const View& view);
@@ -89,7 +93,7 @@ class Tiresias final : public GangPolicy {
   void place(const PoolsFill::Changes& changes, const View& view, Decision& decision) const;
 
   TiresiasOptions options_;
-  std::map<JobId, QueueStanding> standings_;
+  std::unordered_map<JobId, QueueStanding> standings_;  // Looked up; walked only to be saved.
   std::int64_t front_ = 0;  // Numbers handed out at the front of the lines and at their back.
   std::int64_t back_ = 0;
   Instant alarm_ = kNever;            // When the next round is due though nothing happens.
@@ -122,15 +126,15 @@ std::int64_t Tiresias::service_of(const JobState& job, const View& view) const {
   return speed > 0 ? from_seconds(job.job.work / speed).count() * where.workers : 0;
 }
 
-// When a running job reaches its next threshold if it goes on; too early if it has yet to start,
-// for its pause is not known then.
-Instant Tiresias::threshold_reached_at(const JobState& job, const View& view) const {
+// When a running job that has run so long reaches its next threshold if it goes on; too early if it
+// has yet to start, for its pause is not known then.
+Instant Tiresias::threshold_reached_at(const JobState& job, Duration ran, const View& view) const {
   const std::size_t queue = queue_of(standings_.at(job.id()).rank);
   if (queue >= options_.thresholds.size()) {
     return kNever;
   }
   const double run_time = options_.thresholds[queue] / gang(job.id()).workers;
-  const Duration left = from_seconds_up(run_time) - executed(job, view);
+  const Duration left = from_seconds_up(run_time) - ran;
   const Instant from = job.share > 0 ? std::max(view.now, job.progress.paused_until) : view.now;
   return later(from, std::max(Duration{}, left));
 }
@@ -146,45 +150,60 @@ std::int64_t Tiresias::last_in(std::size_t queue, const JobState& job, const Vie
 
 void Tiresias::expect_change(JobId job, Instant at) {
   QueueStanding& standing = standings_.at(job);
-  falls_.erase({standing.change_at, job});
-  promotions_.erase({standing.change_at, job});
+  if (standing.change_at != kNever && falls_.erase({standing.change_at, job}) == 0) {
+    promotions_.erase({standing.change_at, job});
+  }
   standing.change_at = at;
   if (at != kNever) {
     (is_running(job) ? falls_ : promotions_).insert({at, job});
   }
 }
 
-void Tiresias::rank_as(const JobState& job, std::int64_t rank, const View& view) {
+void Tiresias::rank_as(const JobState& job, std::int64_t rank) {
   standings_.at(job.id()).rank = rank;
-  const Gang& where = gang(job.id());
   const Rank place{rank, job.job.arrival, job.id()};
   if (is_running(job.id())) {
-    pools_.run(place, where, choices(job.id()));
-    longest_.set(job.id(), {queue_of(rank), where.workers}, view.now - executed(job, view));
+    pools_.run(place, gang(job.id()), choices(job.id()));
   } else {
     pools_.wait(place, choices(job.id()));
-    longest_.erase(job.id());
   }
+}
+
+// The job runs, and will fall some day.
+void Tiresias::watch_running(const JobState& job, const View& view) {
+  const Duration ran = executed(job, view);
+  const std::size_t queue = queue_of(standings_.at(job.id()).rank);
+  longest_.set(job.id(), {queue, gang(job.id()).workers}, view.now - ran);
+  expect_change(job.id(), threshold_reached_at(job, ran, view));
+}
+
+// The job waits, and cannot fall.
+void Tiresias::watch_waiting(const JobState& job, Instant promotion) {
+  longest_.erase(job.id());
+  expect_change(job.id(), promotion);
 }
 
 void Tiresias::joins(const JobState& job, const View& view) {
   pools_.resize(view.topology.pools().size());
   const auto [found, is_new] = standings_.try_emplace(job.id());
-  QueueStanding& standing = found->second;
   if (is_new) {
-    standing.service = service_of(job, view);
-    standing.rank = last_in(0, job, view);
-    standing.change_at = is_running(job.id()) ? threshold_reached_at(job, view) : kNever;
+    found->second.service = service_of(job, view);
+    found->second.rank = last_in(0, job, view);
   }
-  rank_as(job, standing.rank, view);
-  expect_change(job.id(), standing.change_at);
+  const Instant loaded = found->second.change_at;
+  rank_as(job, found->second.rank);
+  if (is_running(job.id())) {
+    watch_running(job, view);
+  }
+  if (!is_new) {
+    expect_change(job.id(), loaded);
+  }
 }
 
 void Tiresias::measured(const JobState& job, const View& view) {
   standings_.at(job.id()).service = service_of(job, view);
   if (is_running(job.id())) {
-    rank_as(job, standings_.at(job.id()).rank, view);
-    expect_change(job.id(), threshold_reached_at(job, view));
+    watch_running(job, view);
   }
 }
 
@@ -225,19 +244,20 @@ void Tiresias::send_to_front(const std::vector<JobId>& jobs, const View& view) {
     const std::int64_t old = standings_.at(id).rank;
     const std::size_t queue = queue_of(old);
     if (options_.gittins) {
-      rank_as(job, last_in(queue, job, view), view);
+      rank_as(job, last_in(queue, job, view));
     } else if (options_.by_arrival) {
-      rank_as(job, old, view);
+      rank_as(job, old);
     } else {
-      rank_as(job, stands_with_waiting(old) ? old : rank_value(queue, true, number), view);
+      rank_as(job, stands_with_waiting(old) ? old : rank_value(queue, true, number));
     }
     ++number;
     const bool can_rise = options_.knob > 0 && queue > 0;
-    const double patience = options_.knob * to_seconds(executed(job, view));
-    expect_change(id, can_rise ? later(view.now, from_seconds_up(patience)) : kNever);
+    const double patience = can_rise ? options_.knob * to_seconds(executed(job, view)) : 0;
+    watch_waiting(job, can_rise ? later(view.now, from_seconds_up(patience)) : kNever);
   }
 }
 
+// Who falls is watched anew at the end of the round, when it is known whether it still runs.
 void Tiresias::let_fall(const JobState& job, const View& view) {
   const double service = attained(job, view);
   const std::size_t from = queue_of(standings_.at(job.id()).rank);
@@ -247,16 +267,17 @@ void Tiresias::let_fall(const JobState& job, const View& view) {
     ++queue;
   }
   if (queue != from) {
-    rank_as(job, last_in(queue, job, view), view);
+    rank_as(job, last_in(queue, job, view));
     fallen_.push_back(job.id());
+  } else {
+    expect_change(job.id(), threshold_reached_at(job, executed(job, view), view));
   }
-  expect_change(job.id(), threshold_reached_at(job, view));
 }
 
 void Tiresias::promote(const JobState& job, const View& view) {
   standings_.at(job.id()).forgiven += executed(job, view);
-  rank_as(job, last_in(0, job, view), view);
-  expect_change(job.id(), kNever);
+  rank_as(job, last_in(0, job, view));
+  watch_waiting(job, kNever);
 }
 
 // Falls and promotions that are due; the widest jobs first, then by (arrival, id).
@@ -320,8 +341,8 @@ void Tiresias::fill(const View& view, Decision& decision) {
   send_to_front(changes.stops, view);
   for (const auto& [id, where] : changes.moves) {
     move(id, where, decision);
-    rank_as(view.jobs.at(id), standings_.at(id).rank, view);
-    expect_change(id, threshold_reached_at(view.jobs.at(id), view));
+    rank_as(view.jobs.at(id), standings_.at(id).rank);
+    watch_running(view.jobs.at(id), view);
   }
   // Who starts, and behind them who fell and still runs, joins the end of the running.
   std::vector<JobId> joiners;
@@ -340,8 +361,8 @@ void Tiresias::fill(const View& view, Decision& decision) {
     const std::int64_t rank = options_.by_arrival ? standings_.at(id).rank
                               : options_.gittins  ? last_in(queue, job, view)
                                                   : rank_value(queue, false, ++back_);
-    rank_as(job, rank, view);
-    expect_change(id, threshold_reached_at(job, view));
+    rank_as(job, rank);
+    watch_running(job, view);
   }
 }
 
@@ -358,7 +379,8 @@ void Tiresias::hold_round(const View& view, Decision& decision) {
 std::string Tiresias::save() const {
   std::string state = GangPolicy::save();
   append_line(state, "line", {front_, back_, alarm_.time_since_epoch().count()});
-  for (const auto& [job, standing] : standings_) {
+  const std::map<JobId, QueueStanding> in_order(standings_.begin(), standings_.end());
+  for (const auto& [job, standing] : in_order) {
     append_line(state, "job",
                 {static_cast<std::int64_t>(job.value), standing.rank,
                  standing.change_at.time_since_epoch().count(), standing.forgiven.count(),
