@@ -6,7 +6,6 @@
 #include <deque>
 #include <iterator>
 #include <map>
-#include <set>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -17,8 +16,10 @@
 #include "rubato/policy/emptiest_nodes.h"
 #include "rubato/policy/gang_policy.h"
 #include "rubato/policy/gittins.h"
+#include "rubato/policy/job_heap.h"
 #include "rubato/policy/longest_run.h"
 #include "rubato/policy/pools_fill.h"
+#include "rubato/policy/queue_rank.h"
 
 namespace rubato {
 namespace {
@@ -26,22 +27,8 @@ namespace {
 // Service within this fraction of a threshold has reached it: run times are rounded.
 constexpr double kReached = 1 - 1e-9;
 
-// Ranks are made of the queue, whether the job stands with the waiting, and its number in line.
-constexpr int kQueueShift = 56;
-constexpr std::int64_t kWaitingBit = std::int64_t{1} << 55;
-constexpr std::int64_t kFirstNumber = std::int64_t{1} << 54;
-
 // Gittins indices per GPU-second become whole numbers; one job in 10^15 GPU-seconds still counts.
 constexpr double kIndexScale = 1e15;
-
-std::int64_t rank_value(std::size_t queue, bool waits, std::int64_t number) {
-  return (static_cast<std::int64_t>(queue) << kQueueShift) + (waits ? kWaitingBit : 0) +
-         kFirstNumber + number;
-}
-
-std::size_t queue_of(std::int64_t rank) { return static_cast<std::size_t>(rank >> kQueueShift); }
-
-bool stands_with_waiting(std::int64_t rank) { return (rank & kWaitingBit) != 0; }
 
 /// What is remembered about one job.
 struct QueueStanding {
@@ -79,7 +66,9 @@ class Tiresias final : public GangPolicy {
   [[nodiscard]] Instant threshold_reached_at(const JobState& job, Duration ran,
                                              const View& view) const;
   [[nodiscard]] std::int64_t last_in(std::size_t queue, const JobState& job, const View& view);
+  [[nodiscard]] auto is_expected(bool of_running) const;
   void expect_change(JobId job, Instant at);
+  [[nodiscard]] Instant first_of(JobHeap& changes) const;
   void rank_as(const JobState& job, std::int64_t rank);
   void watch_running(const JobState& job, const View& view);
   void watch_waiting(const JobState& job, Instant promotion);
@@ -101,8 +90,8 @@ class Tiresias final : public GangPolicy {
 
   // Caches of the above.
   PoolsFill pools_;
-  std::set<std::pair<Instant, JobId>> falls_;       // When running jobs reach a threshold.
-  std::set<std::pair<Instant, JobId>> promotions_;  // When waiting jobs rise.
+  JobHeap falls_;       // When running jobs reach a threshold.
+  JobHeap promotions_;  // When waiting jobs rise.
   LongestRun longest_;
   GittinsIndex index_;
   std::vector<JobId> fallen_;  // At the round being held; still behind the waiting.
@@ -148,15 +137,27 @@ std::int64_t Tiresias::last_in(std::size_t queue, const JobState& job, const Vie
   return rank_value(queue, !options_.by_arrival, ++back_);
 }
 
+// Tells the entries of falls_, or of promotions_, that hold.
+auto Tiresias::is_expected(bool of_running) const {
+  return [this, of_running](const JobHeap::Entry& entry) {
+    const auto found = standings_.find(entry.second);
+    return found != standings_.end() && found->second.change_at == entry.first &&
+           is_running(entry.second) == of_running;
+  };
+}
+
 void Tiresias::expect_change(JobId job, Instant at) {
-  QueueStanding& standing = standings_.at(job);
-  if (standing.change_at != kNever && falls_.erase({standing.change_at, job}) == 0) {
-    promotions_.erase({standing.change_at, job});
-  }
-  standing.change_at = at;
+  standings_.at(job).change_at = at;
   if (at != kNever) {
-    (is_running(job) ? falls_ : promotions_).insert({at, job});
+    const bool runs = is_running(job);
+    (runs ? falls_ : promotions_).add({at, job}, standings_.size(), is_expected(runs));
   }
+}
+
+// The moment of the first entry that holds.
+Instant Tiresias::first_of(JobHeap& changes) const {
+  const JobHeap::Entry* first = changes.first(is_expected(&changes == &falls_));
+  return first == nullptr ? kNever : first->first;
 }
 
 void Tiresias::rank_as(const JobState& job, std::int64_t rank) {
@@ -283,12 +284,14 @@ void Tiresias::promote(const JobState& job, const View& view) {
 // Falls and promotions that are due; the widest jobs first, then by (arrival, id).
 void Tiresias::handle_due(const View& view) {
   std::vector<std::tuple<int, Instant, JobId>> due;
-  for (const auto* changes : {&falls_, &promotions_}) {
-    for (const auto& [at, id] : *changes) {
-      if (at > view.now) {
-        break;
-      }
+  for (JobHeap* changes : {&falls_, &promotions_}) {
+    const auto holds = is_expected(changes == &falls_);
+    for (const auto* first = changes->first(holds); first != nullptr && first->first <= view.now;
+         first = changes->first(holds)) {
+      const JobId id = first->second;
       due.emplace_back(-gang(id).workers, view.jobs.at(id).job.arrival, id);
+      standings_.at(id).change_at = kNever;
+      changes->drop_first();
     }
   }
   std::ranges::sort(due);
@@ -370,10 +373,8 @@ void Tiresias::hold_round(const View& view, Decision& decision) {
   fallen_.clear();
   handle_due(view);
   fill(view, decision);
-  const Instant fall = !options_.falls_promptly ? late_guess(view)
-                       : falls_.empty()         ? kNever
-                                                : falls_.begin()->first;
-  alarm_ = std::min(fall, promotions_.empty() ? kNever : promotions_.begin()->first);
+  const Instant fall = options_.falls_promptly ? first_of(falls_) : late_guess(view);
+  alarm_ = std::min(fall, first_of(promotions_));
 }
 
 std::string Tiresias::save() const {
