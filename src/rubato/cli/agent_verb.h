@@ -1,7 +1,7 @@
 // `rubato agent`, also `rubato node add`: offers this machine to a platform elsewhere.
 #pragma once
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
 

@@ -1,7 +1,7 @@
 // `rubato conduct DIR`: runs one job for an agent. Not for people.
 #pragma once
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
 

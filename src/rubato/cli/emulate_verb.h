@@ -1,7 +1,7 @@
 // `rubato emulate`: a worker of an emulated job. Not for people.
 #pragma once
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
 

@@ -21,6 +21,7 @@ constexpr const char* kAgent = "local";
 
 std::vector<LiveNode> live_nodes(const std::vector<wire::AgentNode>& nodes) {
   std::vector<LiveNode> live;
+  live.reserve(nodes.size());
   for (const wire::AgentNode& node : nodes) {
     live.push_back({.name = node.name(),
                     .agent = kAgent,

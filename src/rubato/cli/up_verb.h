@@ -1,7 +1,7 @@
 // `rubato up`: the platform on this machine.
 #pragma once
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
 

@@ -1,6 +1,7 @@
 #include "rubato/place/pool_space.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "rubato/base/check.h"
 #include "rubato/place/position.h"
@@ -10,16 +11,17 @@ namespace {
 
 using Order = std::set<std::pair<int, int>>;
 
-// Replaces one entry of an order; those that have nothing are left out.
+// Replaces one entry of an order, in its own memory; those that have nothing are left out.
 void reorder(Order& order, int number, int before, int after) {
   if (before == after) {
     return;
   }
-  if (before > 0) {
-    order.erase({before, number});
-  }
-  if (after > 0) {
+  Order::node_type entry = before > 0 ? order.extract({before, number}) : Order::node_type{};
+  if (after > 0 && entry.empty()) {
     order.insert({after, number});
+  } else if (after > 0) {
+    entry.value() = {after, number};
+    order.insert(std::move(entry));
   }
 }
 

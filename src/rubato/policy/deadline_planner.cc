@@ -38,14 +38,13 @@ bool DeadlinePlanner::ends_before_plans(const JobState& job) const {
 }
 
 FillRequest DeadlinePlanner::request(const JobState& job, PoolId pool) const {
-  const bool stops_everyone = view_.costs.accounting() == Accounting::Artifact;
   return FillRequest{.curve = &view_.curve(job, pool),
                      .speed_factor = job.speed_factor,
                      .work = std::max(job.job.work - job.progress.at(start_), 0.0),
                      .start = start_,
                      .deadline = deadline_of(job),
                      .ready = job.share > 0 ? job.progress.paused_until : Instant{},
-                     .shape = stops_everyone ? FillShape::Early : FillShape::Late,
+                     .shape = changes_stop_everyone() ? FillShape::Early : FillShape::Late,
                      .late_margin = job.quote.is_kept()
                                         ? std::min(kLateMargin, view_.slot / kLateSlotPart)
                                         : kLateMargin,
@@ -150,31 +149,42 @@ bool DeadlinePlanner::all_complete(std::span<const JobState* const> jobs,
   return true;
 }
 
+// Plans anew for the rounds that the last plans cause, until they survive them.
+std::optional<PlanSet> DeadlinePlanner::plan_by(const Tactic& tactic,
+                                                std::span<const JobState* const> jobs,
+                                                const JobState* newcomer, Occasion occasion,
+                                                JobId* failed) const {
+  PlanSet set;
+  for (int pass = 0; pass < kStallPasses; ++pass) {
+    if (!plan_once(jobs, newcomer, occasion, tactic, set)) {
+      if (failed != nullptr) {
+        *failed = jobs[set.plans.size()]->id();
+      }
+      return std::nullopt;
+    }
+    if (!changes_stop_everyone()) {
+      return set;
+    }
+    set.stalls = stalls_of(set.plans);
+    if (all_complete(jobs, set)) {
+      return set;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<PlanSet> DeadlinePlanner::plan(std::span<const JobState* const> jobs,
                                              const JobState* newcomer, Occasion occasion,
                                              JobId* failed) const {
-  const bool stops_everyone = view_.costs.accounting() == Accounting::Artifact;
-  const std::span<const Tactic> tactics =
-      stops_everyone ? std::span<const Tactic>(kFewRounds) : std::span<const Tactic>(kMostRoom);
+  const std::span<const Tactic> tactics = changes_stop_everyone()
+                                              ? std::span<const Tactic>(kFewRounds)
+                                              : std::span<const Tactic>(kMostRoom);
   for (const Tactic& tactic : tactics) {
     if (tactic.reserve_part < 1 && occasion != Occasion::Arrival) {
       break;
     }
-    PlanSet set;
-    for (int pass = 0; pass < kStallPasses; ++pass) {
-      if (!plan_once(jobs, newcomer, occasion, tactic, set)) {
-        if (failed != nullptr) {
-          *failed = jobs[set.plans.size()]->id();
-        }
-        break;
-      }
-      if (!stops_everyone) {
-        return set;
-      }
-      set.stalls = stalls_of(set.plans);
-      if (all_complete(jobs, set)) {
-        return set;
-      }
+    if (auto set = plan_by(tactic, jobs, newcomer, occasion, failed)) {
+      return set;
     }
   }
   return std::nullopt;

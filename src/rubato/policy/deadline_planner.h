@@ -59,6 +59,13 @@ class DeadlinePlanner {
   [[nodiscard]] Duration reserve(const JobState& job, bool is_new, Occasion occasion) const;
 
  private:
+  [[nodiscard]] bool changes_stop_everyone() const {
+    return view_.costs.accounting() == Accounting::Artifact;
+  }
+  [[nodiscard]] std::optional<PlanSet> plan_by(const Tactic& tactic,
+                                               std::span<const JobState* const> jobs,
+                                               const JobState* newcomer, Occasion occasion,
+                                               JobId* failed) const;
   [[nodiscard]] bool plan_once(std::span<const JobState* const> jobs, const JobState* newcomer,
                                Occasion occasion, const Tactic& tactic, PlanSet& set) const;
   [[nodiscard]] std::optional<Plan> plan_one(const JobState& job, const FillRequest& like,

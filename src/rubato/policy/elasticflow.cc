@@ -134,10 +134,10 @@ bool ElasticFlow::fit_beside(const JobState& job, const View& view, Decision& de
   if (stops_everyone(view)) {
     return false;  // Starting this job stops all others: they must be looked at.
   }
-  auto plan = room_beside(job, view);
+  const auto plan = room_beside(job, view);
   if (plan) {
     decision.plans.push_back(JobPlan{.job = job.id(), .plan = *plan});
-    commitments_->set(job.id(), job.job.deadline, *std::move(plan), view.now);
+    commitments_->set(job.id(), job.job.deadline, *plan, view.now);
   }
   return plan.has_value();
 }
@@ -251,23 +251,22 @@ void ElasticFlow::rescue(const View& view, Decision& decision) {
   late_.clear();
   grace_.loosen(view.jobs);
   const DeadlinePlanner planner(view, charges_, timer_.next(view.now, view.slot), &grace_);
-  while (true) {
+  std::optional<PlanSet> set;
+  while (!set) {
     const std::vector<const JobState*> jobs = promised_jobs(view);
     // If all fit but never bear the rounds they cause, the last one goes.
     JobId failed = jobs.empty() ? JobId{} : jobs.back()->id();
-    if (auto set = planner.plan(jobs, nullptr, Occasion::Rescue, &failed)) {
-      for (const Commitment& each : set->plans) {
-        if (!each.plan.empty()) {
-          grace_.tighten(view.jobs.at(each.job), each.plan.finish());
-        }
-      }
-      adopt(*std::move(set), view, decision);
-      return;
-    }
-    if (!jobs.empty() && !grace_.grant(view.jobs.at(failed))) {
+    set = planner.plan(jobs, nullptr, Occasion::Rescue, &failed);
+    if (!set && !jobs.empty() && !grace_.grant(view.jobs.at(failed))) {
       give_up(failed, view, decision);
     }
   }
+  for (const Commitment& each : set->plans) {
+    if (!each.plan.empty()) {
+      grace_.tighten(view.jobs.at(each.job), each.plan.finish());
+    }
+  }
+  adopt(*std::move(set), view, decision);
 }
 
 void ElasticFlow::give_up(JobId job, const View& view, Decision& decision) {

@@ -16,16 +16,19 @@ void PoolRooms::reserve(PoolId pool, int workers) {
   rooms_[pool.value].left -= workers;
 }
 
+// Who wants no more than there is for each leaves at least as much for each of the others, so of
+// equal wishes all are met or none. Those that are met add up to the GPUs at most, so there are few
+// different ones: less than the root of twice the GPUs.
 int PoolRooms::even_share(PoolId pool, int most) const {
   const Room& room = rooms_[pool.value];
   int gpus = room.gpus;
-  auto sharers = static_cast<int>(room.wishes.size()) + 1;
-  for (const int wish : room.wishes) {
+  int sharers = room.sharers + 1;
+  for (const auto& [wish, jobs] : room.wishes) {
     if (wish >= most || wish > gpus / sharers) {
       break;  // From here on all want at least as much as there is for each.
     }
-    gpus -= wish;
-    --sharers;
+    gpus -= wish * jobs;
+    sharers -= jobs;
   }
   return std::min(most, gpus / sharers);
 }
@@ -52,8 +55,7 @@ PoolId PoolRooms::best_for(const JobState& job, const View& view) const {
     const double speed = curve.best_within(std::max(share, curve.smallest().workers)).speed;
     const bool was_here = job.first_start != kNever && job.pool() == pool.id;
     const Room& room = rooms_[pool.id.value];
-    const std::tuple worth(has_it, has_it ? speed : 0, was_here,
-                           -static_cast<int>(room.wishes.size()), room.left);
+    const std::tuple worth(has_it, has_it ? speed : 0, was_here, -room.sharers, room.left);
     if (!is_found || worth > most) {
       best = pool.id;
       most = worth;
@@ -70,8 +72,8 @@ PoolId PoolRooms::seat(const JobState& job, const View& view) {
     const ScalingCurve& curve = view.curve(job, pool);
     Room& room = rooms_[pool.value];
     room.left -= curve.smallest().workers;
-    const int wish = curve.peak().workers;
-    room.wishes.insert(std::ranges::upper_bound(room.wishes, wish), wish);
+    ++room.sharers;
+    ++room.wishes[curve.peak().workers];
   }
   return pool;
 }

@@ -5,6 +5,7 @@
 // GPUs were taken for promises, goes where it would be fastest if all who are there shared evenly.
 #pragma once
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -32,9 +33,10 @@ class PoolRooms {
 
  private:
   struct Room {
-    int gpus = 0;               // Beside the plans.
-    int left = 0;               // Of them, once each has its smallest share.
-    std::vector<int> wishes{};  // The most workers that each who has a share can use, rising.
+    int gpus = 0;                 // Beside the plans.
+    int left = 0;                 // Of them, once each has its smallest share.
+    int sharers = 0;              // Those who have a share.
+    std::map<int, int> wishes{};  // How many of them can use so many workers at most.
   };
 
   [[nodiscard]] bool has_room(const JobState& job, PoolId pool, const View& view) const;

@@ -5,12 +5,12 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "rubato/base/time.h"
 #include "rubato/core/ids.h"
+#include "rubato/policy/job_heap.h"
 
 namespace rubato {
 
@@ -21,24 +21,13 @@ class LongestRun {
 
   /// Adds the job or moves it.
   void set(JobId job, const Group& group, Instant began) {
-    erase(job);
     places_[job] = {group, began};
-    groups_[group].insert({began, job});
+    groups_[group].add({began, job}, places_.size(),
+                       [&](const JobHeap::Entry& entry) { return holds(group, entry); });
   }
 
   /// No effect if the job is unknown.
-  void erase(JobId job) {
-    const auto found = places_.find(job);
-    if (found == places_.end()) {
-      return;
-    }
-    const auto group = groups_.find(found->second.first);
-    group->second.erase({found->second.second, job});
-    if (group->second.empty()) {
-      groups_.erase(group);
-    }
-    places_.erase(found);
-  }
+  void erase(JobId job) { places_.erase(job); }
 
   void clear() {
     groups_.clear();
@@ -50,16 +39,18 @@ class LongestRun {
   template <typename Began, typename Visit>
   void for_each_first(Began began, Visit visit) {
     for (auto& [group, line] : groups_) {
-      while (true) {
-        const auto [entered, job] = *line.begin();
+      const auto holds_here = [this, &here = group](const JobHeap::Entry& entry) {
+        return holds(here, entry);
+      };
+      while (const JobHeap::Entry* first = line.first(holds_here)) {
+        const auto [entered, job] = *first;
         const Instant now_began = began(job);
         if (now_began <= entered + kTolerance) {
           visit(group, job);
           break;
         }
-        line.erase(line.begin());
-        line.insert({now_began, job});
-        places_[job].second = now_began;
+        line.drop_first();
+        set(job, group, now_began);
       }
     }
   }
@@ -68,7 +59,12 @@ class LongestRun {
   // Run times are rounded; without this every look would move everyone a little.
   static constexpr Duration kTolerance{1000};
 
-  std::map<Group, std::set<std::pair<Instant, JobId>>> groups_;
+  [[nodiscard]] bool holds(const Group& group, const JobHeap::Entry& entry) const {
+    const auto found = places_.find(entry.second);
+    return found != places_.end() && found->second == std::pair(group, entry.first);
+  }
+
+  std::map<Group, JobHeap> groups_;
   std::unordered_map<JobId, std::pair<Group, Instant>> places_;
 };
 

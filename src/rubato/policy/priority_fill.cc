@@ -29,8 +29,8 @@ class PriorityFill::Walk {
  private:
   struct Head {
     int workers = 0;
-    std::set<Rank>::const_iterator next{};
-    std::set<Rank>::const_iterator end{};
+    Line::const_iterator next{};
+    Line::const_iterator end{};
   };
   /// A running job, and the GPUs of it and of all behind it.
   struct TailEntry {
@@ -69,7 +69,7 @@ class PriorityFill::Walk {
   }
 
   void start(Head& head) {
-    changes_.starts.push_back(head.next->job);
+    changes_.starts.push_back(head.next->first.job);
     ++head.next;
   }
 
@@ -78,10 +78,10 @@ class PriorityFill::Walk {
     while (true) {
       Head* best = nullptr;
       for (Head& head : heads_) {
-        if (head.next == head.end || (best != nullptr && *best->next < *head.next)) {
+        if (head.next == head.end || (best != nullptr && best->next->first < head.next->first)) {
           continue;
         }
-        if (fits(*head.next, head.workers)) {
+        if (fits(head.next->first, head.workers)) {
           best = &head;
         }
       }
@@ -99,8 +99,8 @@ class PriorityFill::Walk {
       Head* best = nullptr;
       for (Head& head : heads_) {
         const bool can = head.next != head.end && head.workers <= free &&
-                         (limit == nullptr || *head.next < *limit);
-        if (can && (best == nullptr || *head.next < *best->next)) {
+                         (limit == nullptr || head.next->first < *limit);
+        if (can && (best == nullptr || head.next->first < best->next->first)) {
           best = &head;
         }
       }
@@ -135,42 +135,59 @@ class PriorityFill::Walk {
   std::int64_t lead_;
   int idle_;       // GPUs of no running job; negative if some broke.
   int taken_ = 0;  // By jobs that start ahead of the first one that stops.
-  std::map<Rank, int>::const_reverse_iterator behind_;
+  Line::const_reverse_iterator behind_;
   std::vector<TailEntry> tail_;  // From the end of the line forward, as far as was needed.
   std::vector<Head> heads_;
   Changes changes_;
 };
 
+// Takes the job out of the line it stands in.
+PriorityFill::Line::node_type PriorityFill::take_out(const Entry& entry) {
+  if (entry.runs) {
+    running_gpus_ -= entry.workers;
+    return running_.extract(entry.rank);
+  }
+  const auto line = waiting_.find(entry.workers);
+  Line::node_type place = line->second.extract(entry.rank);
+  if (line->second.empty()) {
+    waiting_.erase(line);
+  }
+  return place;
+}
+
+// Jobs change lines by the thousand when many reach a threshold together, so they take their memory
+// along.
+void PriorityFill::put(const Entry& entry) {
+  const auto [known, is_new] = entries_.try_emplace(entry.rank.job, entry);
+  if (!is_new && known->second == entry) {
+    return;
+  }
+  running_gpus_ += entry.runs ? entry.workers : 0;
+  if (is_new) {
+    line_for(entry).emplace(entry.rank, entry.workers);
+    return;
+  }
+  Line::node_type place = take_out(known->second);
+  place.key() = entry.rank;
+  place.mapped() = entry.workers;
+  line_for(entry).insert(std::move(place));
+  known->second = entry;
+}
+
 void PriorityFill::wait(const Rank& rank, int workers) {
-  erase(rank.job);
-  entries_[rank.job] = Entry{.rank = rank, .workers = workers, .runs = false};
-  waiting_[workers].insert(rank);
+  put({.rank = rank, .workers = workers, .runs = false});
 }
 
 void PriorityFill::run(const Rank& rank, int workers) {
-  erase(rank.job);
-  entries_[rank.job] = Entry{.rank = rank, .workers = workers, .runs = true};
-  running_.emplace(rank, workers);
-  running_gpus_ += workers;
+  put({.rank = rank, .workers = workers, .runs = true});
 }
 
 void PriorityFill::erase(JobId job) {
   const auto found = entries_.find(job);
-  if (found == entries_.end()) {
-    return;
+  if (found != entries_.end()) {
+    take_out(found->second);
+    entries_.erase(found);
   }
-  const Entry& entry = found->second;
-  if (entry.runs) {
-    running_.erase(entry.rank);
-    running_gpus_ -= entry.workers;
-  } else {
-    const auto line = waiting_.find(entry.workers);
-    line->second.erase(entry.rank);
-    if (line->second.empty()) {
-      waiting_.erase(line);
-    }
-  }
-  entries_.erase(found);
 }
 
 PriorityFill::Changes PriorityFill::fill(int capacity, std::int64_t lead) const {

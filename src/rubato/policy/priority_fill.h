@@ -10,7 +10,6 @@
 #include <compare>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -54,16 +53,25 @@ class PriorityFill {
   [[nodiscard]] int workers(JobId job) const { return entries_.at(job).workers; }
 
  private:
+  using Line = std::map<Rank, int>;  // Jobs and their GPUs.
   struct Entry {
     Rank rank{};
     int workers = 0;
     bool runs = false;
+
+    friend bool operator==(const Entry&, const Entry&) = default;
   };
   class Walk;
 
+  void put(const Entry& entry);
+  [[nodiscard]] Line& line_for(const Entry& entry) {
+    return entry.runs ? running_ : waiting_[entry.workers];
+  }
+  Line::node_type take_out(const Entry& entry);
+
   std::unordered_map<JobId, Entry> entries_;  // Looked up, never walked.
-  std::map<Rank, int> running_;
-  std::map<int, std::set<Rank>> waiting_;  // By width; no empty sets.
+  Line running_;
+  std::map<int, Line> waiting_;  // By width; no empty lines.
   int running_gpus_ = 0;
 };
 

@@ -6,9 +6,9 @@
 #include <deque>
 #include <iterator>
 #include <map>
-#include <set>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/core.h>
@@ -16,8 +16,10 @@
 #include "rubato/policy/emptiest_nodes.h"
 #include "rubato/policy/gang_policy.h"
 #include "rubato/policy/gittins.h"
+#include "rubato/policy/job_heap.h"
 #include "rubato/policy/longest_run.h"
 #include "rubato/policy/pools_fill.h"
+#include "rubato/policy/queue_rank.h"
 
 namespace rubato {
 namespace {
@@ -25,22 +27,8 @@ namespace {
 // Service within this fraction of a threshold has reached it: run times are rounded.
 constexpr double kReached = 1 - 1e-9;
 
-// Ranks are made of the queue, whether the job stands with the waiting, and its number in line.
-constexpr int kQueueShift = 56;
-constexpr std::int64_t kWaitingBit = std::int64_t{1} << 55;
-constexpr std::int64_t kFirstNumber = std::int64_t{1} << 54;
-
 // Gittins indices per GPU-second become whole numbers; one job in 10^15 GPU-seconds still counts.
 constexpr double kIndexScale = 1e15;
-
-std::int64_t rank_value(std::size_t queue, bool waits, std::int64_t number) {
-  return (static_cast<std::int64_t>(queue) << kQueueShift) + (waits ? kWaitingBit : 0) +
-         kFirstNumber + number;
-}
-
-std::size_t queue_of(std::int64_t rank) { return static_cast<std::size_t>(rank >> kQueueShift); }
-
-bool stands_with_waiting(std::int64_t rank) { return (rank & kWaitingBit) != 0; }
 
 /// What is remembered about one job.
 struct QueueStanding {
@@ -75,10 +63,15 @@ class Tiresias final : public GangPolicy {
   [[nodiscard]] Duration executed(const JobState& job, const View& view) const;
   [[nodiscard]] double attained(const JobState& job, const View& view) const;
   [[nodiscard]] std::int64_t service_of(const JobState& job, const View& view) const;
-  [[nodiscard]] Instant threshold_reached_at(const JobState& job, const View& view) const;
+  [[nodiscard]] Instant threshold_reached_at(const JobState& job, Duration ran,
+                                             const View& view) const;
   [[nodiscard]] std::int64_t last_in(std::size_t queue, const JobState& job, const View& view);
+  [[nodiscard]] auto is_expected(bool of_running) const;
   void expect_change(JobId job, Instant at);
-  void rank_as(const JobState& job, std::int64_t rank, const View& view);
+  [[nodiscard]] Instant first_of(JobHeap& changes) const;
+  void rank_as(const JobState& job, std::int64_t rank);
+  void watch_running(const JobState& job, const View& view);
+  void watch_waiting(const JobState& job, Instant promotion);
   void send_to_front(const std::vector<JobId>& jobs, const View& view);
   void let_fall(const JobState& job, const View& view);
   void promote(const JobState& job, const View& view);
@@ -89,7 +82,7 @@ class Tiresias final : public GangPolicy {
   void place(const PoolsFill::Changes& changes, const View& view, Decision& decision) const;
 
   TiresiasOptions options_;
-  std::map<JobId, QueueStanding> standings_;
+  std::unordered_map<JobId, QueueStanding> standings_;  // Looked up; walked only to be saved.
   std::int64_t front_ = 0;  // Numbers handed out at the front of the lines and at their back.
   std::int64_t back_ = 0;
   Instant alarm_ = kNever;            // When the next round is due though nothing happens.
@@ -97,8 +90,8 @@ class Tiresias final : public GangPolicy {
 
   // Caches of the above.
   PoolsFill pools_;
-  std::set<std::pair<Instant, JobId>> falls_;       // When running jobs reach a threshold.
-  std::set<std::pair<Instant, JobId>> promotions_;  // When waiting jobs rise.
+  JobHeap falls_;       // When running jobs reach a threshold.
+  JobHeap promotions_;  // When waiting jobs rise.
   LongestRun longest_;
   GittinsIndex index_;
   std::vector<JobId> fallen_;  // At the round being held; still behind the waiting.
@@ -122,15 +115,15 @@ std::int64_t Tiresias::service_of(const JobState& job, const View& view) const {
   return speed > 0 ? from_seconds(job.job.work / speed).count() * where.workers : 0;
 }
 
-// When a running job reaches its next threshold if it goes on; too early if it has yet to start,
-// for its pause is not known then.
-Instant Tiresias::threshold_reached_at(const JobState& job, const View& view) const {
+// When a running job that has run so long reaches its next threshold if it goes on; too early if it
+// has yet to start, for its pause is not known then.
+Instant Tiresias::threshold_reached_at(const JobState& job, Duration ran, const View& view) const {
   const std::size_t queue = queue_of(standings_.at(job.id()).rank);
   if (queue >= options_.thresholds.size()) {
     return kNever;
   }
   const double run_time = options_.thresholds[queue] / gang(job.id()).workers;
-  const Duration left = from_seconds_up(run_time) - executed(job, view);
+  const Duration left = from_seconds_up(run_time) - ran;
   const Instant from = job.share > 0 ? std::max(view.now, job.progress.paused_until) : view.now;
   return later(from, std::max(Duration{}, left));
 }
@@ -144,47 +137,74 @@ std::int64_t Tiresias::last_in(std::size_t queue, const JobState& job, const Vie
   return rank_value(queue, !options_.by_arrival, ++back_);
 }
 
+// Tells the entries of falls_, or of promotions_, that hold.
+auto Tiresias::is_expected(bool of_running) const {
+  return [this, of_running](const JobHeap::Entry& entry) {
+    const auto found = standings_.find(entry.second);
+    return found != standings_.end() && found->second.change_at == entry.first &&
+           is_running(entry.second) == of_running;
+  };
+}
+
 void Tiresias::expect_change(JobId job, Instant at) {
-  QueueStanding& standing = standings_.at(job);
-  falls_.erase({standing.change_at, job});
-  promotions_.erase({standing.change_at, job});
-  standing.change_at = at;
+  standings_.at(job).change_at = at;
   if (at != kNever) {
-    (is_running(job) ? falls_ : promotions_).insert({at, job});
+    const bool runs = is_running(job);
+    (runs ? falls_ : promotions_).add({at, job}, standings_.size(), is_expected(runs));
   }
 }
 
-void Tiresias::rank_as(const JobState& job, std::int64_t rank, const View& view) {
+// The moment of the first entry that holds.
+Instant Tiresias::first_of(JobHeap& changes) const {
+  const JobHeap::Entry* first = changes.first(is_expected(&changes == &falls_));
+  return first == nullptr ? kNever : first->first;
+}
+
+void Tiresias::rank_as(const JobState& job, std::int64_t rank) {
   standings_.at(job.id()).rank = rank;
-  const Gang& where = gang(job.id());
   const Rank place{rank, job.job.arrival, job.id()};
   if (is_running(job.id())) {
-    pools_.run(place, where, choices(job.id()));
-    longest_.set(job.id(), {queue_of(rank), where.workers}, view.now - executed(job, view));
+    pools_.run(place, gang(job.id()), choices(job.id()));
   } else {
     pools_.wait(place, choices(job.id()));
-    longest_.erase(job.id());
   }
+}
+
+// The job runs, and will fall some day.
+void Tiresias::watch_running(const JobState& job, const View& view) {
+  const Duration ran = executed(job, view);
+  const std::size_t queue = queue_of(standings_.at(job.id()).rank);
+  longest_.set(job.id(), {queue, gang(job.id()).workers}, view.now - ran);
+  expect_change(job.id(), threshold_reached_at(job, ran, view));
+}
+
+// The job waits, and cannot fall.
+void Tiresias::watch_waiting(const JobState& job, Instant promotion) {
+  longest_.erase(job.id());
+  expect_change(job.id(), promotion);
 }
 
 void Tiresias::joins(const JobState& job, const View& view) {
   pools_.resize(view.topology.pools().size());
   const auto [found, is_new] = standings_.try_emplace(job.id());
-  QueueStanding& standing = found->second;
   if (is_new) {
-    standing.service = service_of(job, view);
-    standing.rank = last_in(0, job, view);
-    standing.change_at = is_running(job.id()) ? threshold_reached_at(job, view) : kNever;
+    found->second.service = service_of(job, view);
+    found->second.rank = last_in(0, job, view);
   }
-  rank_as(job, standing.rank, view);
-  expect_change(job.id(), standing.change_at);
+  const Instant loaded = found->second.change_at;
+  rank_as(job, found->second.rank);
+  if (is_running(job.id())) {
+    watch_running(job, view);
+  }
+  if (!is_new) {
+    expect_change(job.id(), loaded);
+  }
 }
 
 void Tiresias::measured(const JobState& job, const View& view) {
   standings_.at(job.id()).service = service_of(job, view);
   if (is_running(job.id())) {
-    rank_as(job, standings_.at(job.id()).rank, view);
-    expect_change(job.id(), threshold_reached_at(job, view));
+    watch_running(job, view);
   }
 }
 
@@ -225,19 +245,20 @@ void Tiresias::send_to_front(const std::vector<JobId>& jobs, const View& view) {
     const std::int64_t old = standings_.at(id).rank;
     const std::size_t queue = queue_of(old);
     if (options_.gittins) {
-      rank_as(job, last_in(queue, job, view), view);
+      rank_as(job, last_in(queue, job, view));
     } else if (options_.by_arrival) {
-      rank_as(job, old, view);
+      rank_as(job, old);
     } else {
-      rank_as(job, stands_with_waiting(old) ? old : rank_value(queue, true, number), view);
+      rank_as(job, stands_with_waiting(old) ? old : rank_value(queue, true, number));
     }
     ++number;
     const bool can_rise = options_.knob > 0 && queue > 0;
-    const double patience = options_.knob * to_seconds(executed(job, view));
-    expect_change(id, can_rise ? later(view.now, from_seconds_up(patience)) : kNever);
+    const double patience = can_rise ? options_.knob * to_seconds(executed(job, view)) : 0;
+    watch_waiting(job, can_rise ? later(view.now, from_seconds_up(patience)) : kNever);
   }
 }
 
+// Who falls is watched anew at the end of the round, when it is known whether it still runs.
 void Tiresias::let_fall(const JobState& job, const View& view) {
   const double service = attained(job, view);
   const std::size_t from = queue_of(standings_.at(job.id()).rank);
@@ -247,27 +268,30 @@ void Tiresias::let_fall(const JobState& job, const View& view) {
     ++queue;
   }
   if (queue != from) {
-    rank_as(job, last_in(queue, job, view), view);
+    rank_as(job, last_in(queue, job, view));
     fallen_.push_back(job.id());
+  } else {
+    expect_change(job.id(), threshold_reached_at(job, executed(job, view), view));
   }
-  expect_change(job.id(), threshold_reached_at(job, view));
 }
 
 void Tiresias::promote(const JobState& job, const View& view) {
   standings_.at(job.id()).forgiven += executed(job, view);
-  rank_as(job, last_in(0, job, view), view);
-  expect_change(job.id(), kNever);
+  rank_as(job, last_in(0, job, view));
+  watch_waiting(job, kNever);
 }
 
 // Falls and promotions that are due; the widest jobs first, then by (arrival, id).
 void Tiresias::handle_due(const View& view) {
   std::vector<std::tuple<int, Instant, JobId>> due;
-  for (const auto* changes : {&falls_, &promotions_}) {
-    for (const auto& [at, id] : *changes) {
-      if (at > view.now) {
-        break;
-      }
+  for (JobHeap* changes : {&falls_, &promotions_}) {
+    const auto holds = is_expected(changes == &falls_);
+    for (const auto* first = changes->first(holds); first != nullptr && first->first <= view.now;
+         first = changes->first(holds)) {
+      const JobId id = first->second;
       due.emplace_back(-gang(id).workers, view.jobs.at(id).job.arrival, id);
+      standings_.at(id).change_at = kNever;
+      changes->drop_first();
     }
   }
   std::ranges::sort(due);
@@ -320,8 +344,8 @@ void Tiresias::fill(const View& view, Decision& decision) {
   send_to_front(changes.stops, view);
   for (const auto& [id, where] : changes.moves) {
     move(id, where, decision);
-    rank_as(view.jobs.at(id), standings_.at(id).rank, view);
-    expect_change(id, threshold_reached_at(view.jobs.at(id), view));
+    rank_as(view.jobs.at(id), standings_.at(id).rank);
+    watch_running(view.jobs.at(id), view);
   }
   // Who starts, and behind them who fell and still runs, joins the end of the running.
   std::vector<JobId> joiners;
@@ -340,8 +364,8 @@ void Tiresias::fill(const View& view, Decision& decision) {
     const std::int64_t rank = options_.by_arrival ? standings_.at(id).rank
                               : options_.gittins  ? last_in(queue, job, view)
                                                   : rank_value(queue, false, ++back_);
-    rank_as(job, rank, view);
-    expect_change(id, threshold_reached_at(job, view));
+    rank_as(job, rank);
+    watch_running(job, view);
   }
 }
 
@@ -349,16 +373,15 @@ void Tiresias::hold_round(const View& view, Decision& decision) {
   fallen_.clear();
   handle_due(view);
   fill(view, decision);
-  const Instant fall = !options_.falls_promptly ? late_guess(view)
-                       : falls_.empty()         ? kNever
-                                                : falls_.begin()->first;
-  alarm_ = std::min(fall, promotions_.empty() ? kNever : promotions_.begin()->first);
+  const Instant fall = options_.falls_promptly ? first_of(falls_) : late_guess(view);
+  alarm_ = std::min(fall, first_of(promotions_));
 }
 
 std::string Tiresias::save() const {
   std::string state = GangPolicy::save();
   append_line(state, "line", {front_, back_, alarm_.time_since_epoch().count()});
-  for (const auto& [job, standing] : standings_) {
+  const std::map<JobId, QueueStanding> in_order(standings_.begin(), standings_.end());
+  for (const auto& [job, standing] : in_order) {
     append_line(state, "job",
                 {static_cast<std::int64_t>(job.value), standing.rank,
                  standing.change_at.time_since_epoch().count(), standing.forgiven.count(),
