@@ -305,11 +305,16 @@ const wire::TenantStatus* Controller::tenant(const std::string& name) const {
 }
 
 std::vector<Job> Controller::active_jobs() const {
-  std::vector<Job> active;
+  std::map<JobId, const LiveJob*> met;
   for (const auto& [id, job] : jobs_) {
     if (!is_over(job.state)) {
-      active.push_back(engine_job(job, id));
+      met[job.engine_id] = &job;
     }
+  }
+  std::vector<Job> active;
+  active.reserve(met.size());
+  for (const auto& [engine_id, job] : met) {
+    active.push_back(engine_job(*job, job->id));
   }
   return active;
 }
