@@ -17,7 +17,7 @@ export interface JobStatus {
   submitted?: string; started?: string; finished?: string; deadline?: string; promised?: string
   eta?: string; eta_early?: string; eta_late?: string
   at_risk: boolean; missed: boolean; exit_code: number; exit_cause: string
-  plan: PlannedShare[]; resizes: number; restarts: number; gpu_seconds: number
+  plan: PlannedShare[]; past: PlannedShare[]; resizes: number; restarts: number; gpu_seconds: number
 }
 export interface JobList { jobs: JobStatus[]; next_page_token: string }
 

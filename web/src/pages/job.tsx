@@ -5,8 +5,9 @@ import { Chart } from '../chart'
 import { jobHue } from '../colors'
 import { useLoad, useTick } from '../load'
 import { counted, countText, decimals, percent, speedAt } from '../numbers'
-import { Card, Dialog, Dot, Empty, EtaBand, Failure, Field, jobName, Link, Meter, Moment, Shown, Slack, Sparkline, Stat, StateBadge } from '../parts'
+import { Card, Dialog, Dot, Empty, EtaBand, Failure, Field, jobName, Link, Meter, Moment, Shown, Slack, Stat, StateBadge } from '../parts'
 import { kept } from '../kept'
+import { Sparkline } from '../sparkline'
 import { may, store } from '../store'
 import { clockText, ms, relativeText, spanText } from '../time'
 import { OVER, type BlameEntry, type JobHistory, type JobStatus, type SubmitReply, type Why } from '../types'
@@ -240,7 +241,7 @@ export function JobPage(props: { id: string }) {
               <Stat label="Steps" value={percent(data.steps_done, data.steps_total)} note={`${countText(data.steps_done)} of ${countText(data.steps_total)}`}><Meter value={data.steps_done} max={data.steps_total} label="Steps done" /></Stat>
               <Stat label={data.promised ? 'Promised by' : data.deadline ? 'Deadline' : 'Promise'} value={data.promised || data.deadline ? <Moment at={data.promised ?? data.deadline} /> : 'none'} note={data.promised || data.deadline ? <>{new Date(ms(data.promised ?? data.deadline)).toISOString().slice(11, 19)} UTC · <Slack job={data} /></> : 'best effort'} tone={data.missed ? 'bad' : data.at_risk ? 'warn' : undefined} />
               <Stat label={data.finished ? 'Finished' : 'Expected finish'} value={<Moment at={data.finished ?? data.eta} />} note={data.finished ? `after ${spanText(ms(data.finished) - ms(data.submitted))}` : data.eta ? <>between <EtaBand job={data} /></> : 'not known yet'} />
-              <Stat label="Workers" value={data.workers} note={`${counted(data.resizes, 'change')} · ${counted(data.restarts, 'restart')}`}><Sparkline plan={data.plan} now={now} workers={data.workers} width={150} /></Stat>
+              <Stat label="Workers" value={data.workers} note={`${counted(data.resizes, 'change')} · ${counted(data.restarts, 'restart')}`}><Sparkline plan={data.plan} past={data.past} now={now} workers={data.workers} width={150} /></Stat>
               <Stat label="Speed" value={<>{decimals(data.steps_per_second)}<small> steps/s</small></>} note={`${(data.gpu_seconds / 3600).toFixed(2)} GPU-hours${data.loss ? ` · loss ${data.loss.toPrecision(3)}` : ''}`} />
             </div>
             <Shown of={history}>{(past) => <Curves job={data} history={past} />}</Shown>
