@@ -119,7 +119,7 @@ export function run(test: Test, assert: Assert): void {
     const view = fittingView(data)
     assert.ok(view.from < T && view.to > T + 40_000)
 
-    const reply = { jobs: [{ job: '1', name: 'one', finish_now: iso(40), finish_then: iso(70), met_now: true, met_then: false, shares_now: [], shares_then: [{ from: iso(0), to: iso(70), workers: 1 }] }], deadlines_met_ratio_now: 1, deadlines_met_ratio_then: 0, mean_finish_seconds_now: 40, mean_finish_seconds_then: 70 }
+    const reply = { jobs: [{ job: '1', name: 'one', finish_now: iso(40), finish_then: iso(70), met_now: true, met_then: false, shares_now: [], shares_then: [{ from: iso(0), to: iso(70), workers: 1 }], gpu_hours_now: 0, gpu_hours_then: 0, promise_now: 'kept', promise_then: 'broken', refused_then: '' }], hidden_later: 0, hidden_earlier: 0, hidden_broken: 0, deadlines_met_ratio_now: 1, deadlines_met_ratio_then: 0, mean_finish_seconds_now: 40, mean_finish_seconds_then: 70 }
     const changed = planData(timeline, future, [node('a', 2), node('b', 2)], new Map(), { out: new Set(['a']), added: 0, reply })
     assert.ok(breaks(changed.jobs[0]))
     assert.ok(changed.future.every((use) => use.node === 'b'), 'nothing is put on a node that is taken out')
