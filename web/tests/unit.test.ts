@@ -1,5 +1,6 @@
 // The functions that need no browser.
 import { arranged, inSight, NO_FILTER } from '../src/filter'
+import { pastAt } from '../src/kept'
 import { decimals, shellWords, speedAt, speedPoints } from '../src/numbers'
 import { lastUntil } from '../src/pages/past'
 import { specOf } from '../src/pages/submit'
@@ -128,6 +129,11 @@ export function run(test: Test, assert: Assert): void {
   test('the decision of a moment is the last until then', () => {
     const decisions = [{ at: iso(0) }, { at: iso(10) }, { at: iso(10) }, { at: iso(20) }]
     assert.deepEqual([-1, 0, 5, 10, 19, 99].map((s) => lastUntil(decisions, T + s * 1000)), [-1, 0, 0, 2, 2, 3])
+  })
+  test('of a kept past the last moment until the one asked for is shown', () => {
+    const states = [{ at: iso(0) }, { at: iso(10) }, { at: iso(20) }]
+    assert.deepEqual([-5, 0, 19, 20, 99].map((s) => pastAt(states, iso(s)).at), [iso(0), iso(0), iso(10), iso(20), iso(20)])
+    assert.equal(pastAt(states, null).at, iso(20))
   })
   test('addresses lead to pages', () => {
     assert.deepEqual(routeOf('/'), { page: '', argument: '' })
