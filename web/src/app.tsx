@@ -54,7 +54,7 @@ function Frame(props: { route: Route; onLeave: () => void }) {
       <header class="side">
         <Link to="/" class="brand" label="Rubato, overview"><Logo size={26} /><span>Rubato</span></Link>
         <nav aria-label="Pages">
-          {PAGES.filter(([page]) => !kept || page !== 'past').map(([page, label, path]) => (
+          {PAGES.map(([page, label, path]) => (
             <Link key={page} to={`/${page}`} current={props.route.page === page} class="nav-link">
               <svg width="18" height="18" viewBox="0 0 24 24" aria-hidden="true"><path d={path} /></svg><span>{label}</span>
             </Link>

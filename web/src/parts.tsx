@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { jobHue } from './colors'
 import { addressOf, go } from './router'
 import { clockText, ms, spanText, utcText } from './time'
-import type { JobStatus, PlannedShare } from './types'
+import type { JobStatus } from './types'
 
 export function Link(props: { to: string; children: ComponentChildren; class?: string; label?: string; current?: boolean }) {
   const follow = (event: MouseEvent) => {
@@ -80,36 +80,6 @@ export function Meter(props: { value: number; max: number; label: string; tone?:
     <div class={`meter ${props.tone ?? ''}`} role="progressbar" aria-label={props.label} aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(100 * part)}>
       <i style={{ width: `${100 * part}%` }} />
     </div>
-  )
-}
-
-/** Workers now and planned, as steps. */
-export function Sparkline(props: { plan: PlannedShare[]; now: number; workers: number; width?: number }) {
-  const { plan, now, workers, width = 84 } = props
-  const height = 22
-  const steps = plan.map((each) => ({ from: Math.max(ms(each.from), now), to: ms(each.to), workers: each.workers })).filter((each) => each.to > now)
-  const end = steps.length ? steps[steps.length - 1].to : now + 1
-  const top = Math.max(workers, 1, ...steps.map((each) => each.workers))
-  const x = (at: number) => 4 + ((at - now) / Math.max(end - now, 1)) * (width - 6)
-  const y = (n: number) => height - 2 - (n / top) * (height - 5)
-  let path = `M1 ${y(workers)}H4`
-  let last = now
-  for (const step of steps) {
-    if (step.from > last + 1) path += `V${y(0)}H${x(step.from)}`
-    path += `V${y(step.workers)}H${x(step.to)}`
-    last = step.to
-  }
-  const words = steps.length
-    ? `${workers} workers now; planned ${steps.slice(0, 6).map((each) => each.workers).join(', then ')}`
-    : `${workers} workers now; nothing planned`
-  return (
-    <svg class="spark" width={width} height={height} role="img" aria-label={words}>
-      <title>{words}</title>
-      {steps.length > 0 && <path class="spark-area" d={`${path}V${height - 2}H1Z`} />}
-      {steps.length > 0 && <path class="spark-line" d={path} />}
-      {steps.length === 0 && <path class="spark-none" d={`M6 ${y(workers)}H${width}`} />}
-      <circle cx="2.500" cy={y(workers)} r="2.200" />
-    </svg>
   )
 }
 

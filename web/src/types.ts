@@ -17,7 +17,7 @@ export interface JobStatus {
   submitted?: string; started?: string; finished?: string; deadline?: string; promised?: string
   eta?: string; eta_early?: string; eta_late?: string
   at_risk: boolean; missed: boolean; exit_code: number; exit_cause: string
-  plan: PlannedShare[]; resizes: number; restarts: number; gpu_seconds: number
+  plan: PlannedShare[]; past: PlannedShare[]; resizes: number; restarts: number; gpu_seconds: number
 }
 export interface JobList { jobs: JobStatus[]; next_page_token: string }
 
@@ -57,10 +57,14 @@ export interface PolicyEntry {
 export interface WhatIfJob {
   job: string; name: string; finish_now?: string; finish_then?: string; met_now: boolean
   met_then: boolean; shares_now: PlannedShare[]; shares_then: PlannedShare[]
+  gpu_hours_now: number; gpu_hours_then: number
+  promised?: string; promise_now: string; promise_then: string // kept, at_risk, broken or nothing.
+  refused_then: string
 }
 export interface WhatIfReply {
   jobs: WhatIfJob[]; deadlines_met_ratio_now: number; deadlines_met_ratio_then: number
   mean_finish_seconds_now: number; mean_finish_seconds_then: number
+  hidden_later: number; hidden_earlier: number; hidden_broken: number
 }
 
 export interface EventRecord {

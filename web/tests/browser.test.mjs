@@ -1,11 +1,13 @@
 // The dashboard in a real browser, at a real `rubato up` with jobs that really run (emulated ones).
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { after, before } from 'node:test'
 import { violations } from './axe.mjs'
 import { openBrowser, openPage, PlatformScene, until } from './scene.mjs'
 
+const HISTORY_BYTES_MAX = 3_000_000 // A page of 0.2 MB, at most 2 MB of past, and a day's answers.
 const TOKEN = 'the token of the operator'
 let platform
 let browser
@@ -221,7 +223,19 @@ test('the history is one file that looks the same without a server', async () =>
   await page.getByText('Speed against prediction').waitFor()
   assert.equal(await page.getByRole('button', { name: 'Cancel' }).count(), 0)
   assert.deepEqual(await violations(page), [])
+
+  await page.getByLabel('Pages').getByRole('link', { name: 'Time travel' }).click()
+  const now = await page.getByTestId('state-at').textContent()
+  await page.getByRole('slider', { name: 'Moment' }).fill(await page.getByRole('slider').getAttribute('min'))
+  await statIs(page, 'Jobs not over', '0')
+  assert.notEqual(await page.getByTestId('state-at').textContent(), now)
+  await page.getByRole('button', { name: 'Decision after' }).click()
+  const submitted = page.locator('.cause', { hasText: 'Job 1 was submitted by' })
+  for (let i = 0; i < 20 && !(await submitted.isVisible()); i++) await page.getByRole('button', { name: 'Decision after' }).click()
+  await submitted.waitFor()
+  assert.deepEqual(await violations(page), [])
   assert.deepEqual(faults, [])
+  assert.ok(statSync(file).size < HISTORY_BYTES_MAX, `${statSync(file).size} bytes`)
   await context.close()
 })
 

@@ -1,4 +1,4 @@
-// Runs tests/unit.test.ts and report_unit.test.ts, and holds the bundles to their size.
+// Runs the tests of pure functions, and holds the bundles to their size.
 //
 // node run_unit.mjs DIR     DIR is where build.mjs wrote to
 import { build } from 'esbuild'
@@ -15,13 +15,14 @@ const GZIP_BYTES_MAX = 100 * 1024
 const here = dirname(fileURLToPath(import.meta.url))
 const out = process.argv[2]
 
+const NAMES = ['unit.test', 'report_unit.test', 'scale_unit.test']
 const folder = mkdtempSync(join(tmpdir(), 'rubato-unit-'))
 await build({
-  entryPoints: [join(here, 'unit.test.ts'), join(here, 'report_unit.test.ts')], outdir: folder, bundle: true, format: 'esm', platform: 'node',
+  entryPoints: NAMES.map((name) => join(here, `${name}.ts`)), outdir: folder, bundle: true, format: 'esm', platform: 'node',
   outExtension: { '.js': '.mjs' }, jsx: 'automatic', jsxImportSource: 'preact', logLevel: 'warning',
 })
-for (const name of ['unit.test.mjs', 'report_unit.test.mjs']) {
-  const { run } = await import(pathToFileURL(join(folder, name)))
+for (const name of NAMES) {
+  const { run } = await import(pathToFileURL(join(folder, `${name}.mjs`)))
   run(test, { deepEqual: assert.deepEqual, equal: assert.equal, ok: assert.ok })
 }
 rmSync(folder, { recursive: true })

@@ -27,8 +27,9 @@ export class PlatformScene {
     this.token = ''
   }
 
-  async start({ emulate = '4x8', tokens = {} } = {}) {
+  async start({ emulate = '4x8', tokens = {}, policy } = {}) {
     const line = ['up', '--emulate', emulate, '--port', '0', '--state', join(this.folder, 'state')]
+    if (policy) line.push('--policy', policy)
     if (Object.keys(tokens).length) {
       const file = join(this.folder, 'tokens')
       writeFileSync(file, Object.entries(tokens).map(([name, { role, tenant = '-', token }]) =>

@@ -1,5 +1,6 @@
 // The functions that need no browser.
 import { arranged, inSight, NO_FILTER } from '../src/filter'
+import { pastAt } from '../src/kept'
 import { decimals, shellWords, speedAt, speedPoints } from '../src/numbers'
 import { lastUntil } from '../src/pages/past'
 import { specOf } from '../src/pages/submit'
@@ -119,7 +120,7 @@ export function run(test: Test, assert: Assert): void {
     const view = fittingView(data)
     assert.ok(view.from < T && view.to > T + 40_000)
 
-    const reply = { jobs: [{ job: '1', name: 'one', finish_now: iso(40), finish_then: iso(70), met_now: true, met_then: false, shares_now: [], shares_then: [{ from: iso(0), to: iso(70), workers: 1 }] }], deadlines_met_ratio_now: 1, deadlines_met_ratio_then: 0, mean_finish_seconds_now: 40, mean_finish_seconds_then: 70 }
+    const reply = { jobs: [{ job: '1', name: 'one', finish_now: iso(40), finish_then: iso(70), met_now: true, met_then: false, shares_now: [], shares_then: [{ from: iso(0), to: iso(70), workers: 1 }], gpu_hours_now: 0, gpu_hours_then: 0, promise_now: 'kept', promise_then: 'broken', refused_then: '' }], hidden_later: 0, hidden_earlier: 0, hidden_broken: 0, deadlines_met_ratio_now: 1, deadlines_met_ratio_then: 0, mean_finish_seconds_now: 40, mean_finish_seconds_then: 70 }
     const changed = planData(timeline, future, [node('a', 2), node('b', 2)], new Map(), { out: new Set(['a']), added: 0, reply })
     assert.ok(breaks(changed.jobs[0]))
     assert.ok(changed.future.every((use) => use.node === 'b'), 'nothing is put on a node that is taken out')
@@ -128,6 +129,11 @@ export function run(test: Test, assert: Assert): void {
   test('the decision of a moment is the last until then', () => {
     const decisions = [{ at: iso(0) }, { at: iso(10) }, { at: iso(10) }, { at: iso(20) }]
     assert.deepEqual([-1, 0, 5, 10, 19, 99].map((s) => lastUntil(decisions, T + s * 1000)), [-1, 0, 0, 2, 2, 3])
+  })
+  test('of a kept past the last moment until the one asked for is shown', () => {
+    const states = [{ at: iso(0) }, { at: iso(10) }, { at: iso(20) }]
+    assert.deepEqual([-5, 0, 19, 20, 99].map((s) => pastAt(states, iso(s)).at), [iso(0), iso(0), iso(10), iso(20), iso(20)])
+    assert.equal(pastAt(states, null).at, iso(20))
   })
   test('addresses lead to pages', () => {
     assert.deepEqual(routeOf('/'), { page: '', argument: '' })

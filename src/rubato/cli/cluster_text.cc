@@ -9,6 +9,7 @@
 #include "rubato/cli/job_table.h"
 #include "rubato/cli/moment_text.h"
 #include "rubato/cli/text_table.h"
+#include "rubato/live/what_if.h"
 #include "rubato/report/units.h"
 
 namespace rubato {
@@ -40,15 +41,6 @@ std::string maintenance_text(const wire::NodeStatus& node, const WallClock& cloc
 
 std::string ratio_text(double ratio) { return fmt::format("{:.1f} %", 100 * ratio); }
 
-std::string shift_text(const wire::WhatIfJob& job) {
-  if (!job.has_finish_now() || !job.has_finish_then()) {
-    return "";
-  }
-  const double seconds =
-      to_seconds(instant_from(job.finish_then()) - instant_from(job.finish_now()));
-  return fmt::format("{} {}", human_seconds(std::abs(seconds)), seconds < 0 ? "earlier" : "later");
-}
-
 // Both policies since the shadow began, one line each.
 std::string result_table(const wire::PolicyStatus& status) {
   TextTable table({"POLICY", ">JOBS", ">REFUSED", ">FINISHED", ">DEADLINES MET", ">PROMISES BROKEN",
@@ -64,13 +56,6 @@ std::string result_table(const wire::PolicyStatus& status) {
   add(status.live(), status.live_result());
   add(status.shadow() + " (shadow)", status.shadow_result());
   return table.text();
-}
-
-std::string met_text(const wire::WhatIfJob& job) {
-  if (job.met_now() == job.met_then()) {
-    return job.met_now() ? "kept" : "missed";
-  }
-  return job.met_then() ? "missed -> kept" : "kept -> missed";
 }
 
 // `12.5 (63 %)`: hours and their share of all.
@@ -121,14 +106,39 @@ std::string policy_status_text(const wire::PolicyStatus& status) {
   return status.has_shadow_result() ? text + "\n" + result_table(status) : text;
 }
 
+std::string shift_text(const wire::WhatIfJob& job) {
+  if (shift_of(job) == Shift::None) {
+    return "";
+  }
+  if (!job.has_finish_then()) {
+    return "does not end";
+  }
+  if (!job.has_finish_now()) {
+    return "ends";
+  }
+  const double seconds =
+      to_seconds(instant_from(job.finish_then()) - instant_from(job.finish_now()));
+  return fmt::format("{} {}", human_seconds(std::abs(seconds)), seconds < 0 ? "earlier" : "later");
+}
+
+std::string met_text(const wire::WhatIfJob& job) {
+  const auto word = [](const std::string& promise, bool is_met) {
+    if (promise.empty()) {
+      return is_met ? "kept" : "missed";
+    }
+    return promise == kPromiseAtRisk ? "at risk" : promise == kPromiseKept ? "kept" : "broken";
+  };
+  const std::string now = word(job.promise_now(), job.met_now());
+  const std::string then = word(job.promise_then(), job.met_then());
+  return now == then ? now : fmt::format("{} -> {}", now, then);
+}
+
 std::string what_if_text(const wire::WhatIfReply& reply, const WallClock& clock) {
   TextTable table({">JOB", "NAME", "NOW", "THEN", "CHANGE", "DEADLINE"});
   int same = 0;
   for (const wire::WhatIfJob& job : reply.jobs()) {
-    const bool is_same = job.has_finish_now() && job.has_finish_then() &&
-                         job.finish_now().seconds() == job.finish_then().seconds() &&
-                         job.met_now() == job.met_then();
-    if (is_same) {
+    if (shift_of(job) == Shift::None && job.met_now() == job.met_then() &&
+        job.promise_now() == job.promise_then()) {
       ++same;
       continue;
     }

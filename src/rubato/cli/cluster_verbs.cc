@@ -14,8 +14,10 @@
 #include "rubato/cli/dashboard.h"
 #include "rubato/cli/history_page.h"
 #include "rubato/cli/moment_text.h"
+#include "rubato/cli/scale_flag.h"
 #include "rubato/cli/verb_answer.h"
 #include "rubato/cli/wall_clock.h"
+#include "rubato/cli/what_if_answer.h"
 #include "rubato/live/duration_text.h"
 
 namespace rubato {
@@ -38,6 +40,7 @@ struct ClusterFlags {
   int add_gpus = 0;
   std::vector<std::string> remove_nodes{};
   std::string policy{};
+  std::string scale{};
 };
 
 std::string node_target(const std::string& name) { return "/v1/nodes/" + url_escaped(name); }
@@ -176,17 +179,21 @@ int show_report(const ClusterFlags& flags) {
       [](const wire::ReportReply& report) { return report_text(report, local_wall_clock()); });
 }
 
-int ask_what_if(const ClusterFlags& flags) {
+int play_change(const ClusterFlags& flags) {
   wire::WhatIfRequest request;
   request.set_add_gpus(flags.add_gpus);
   for (const std::string& node : flags.remove_nodes) {
     request.add_remove_nodes(node);
   }
   request.set_policy(flags.policy);
-  return ask_platform<wire::WhatIfReply>(
-      "what-if", flags.client,
-      {.method = "POST", .target = "/v1/what-if", .body = request_json(request)},
-      [](const wire::WhatIfReply& reply) { return what_if_text(reply, local_wall_clock()); });
+  if (!flags.scale.empty()) {
+    const auto scale = parse_scale(flags.scale);
+    if (!scale) {
+      return explain_failure("what-if", bad_input("--scale: " + scale.error().message));
+    }
+    *request.mutable_scale() = *scale;
+  }
+  return ask_what_if("what-if", flags.client, request);
 }
 
 int show_policy(const ClusterFlags& flags) {
@@ -291,13 +298,16 @@ void add_cluster_verbs(CLI::App& app, int& exit_code) {
   add_client_flags(*report.app, report.flags->client);
 
   const AddedVerb what_if = add_cluster_verb(
-      app, "what-if", "What would become of the jobs with other nodes or another policy", exit_code,
-      ask_what_if);
+      app, "what-if",
+      "What would become of the jobs with other nodes, another policy or one job scaled", exit_code,
+      play_change);
   what_if.app->add_option("--add-gpus", what_if.flags->add_gpus, "So many more GPUs")
       ->check(CLI::NonNegativeNumber);
   what_if.app->add_option("--remove-node", what_if.flags->remove_nodes, "Without this node")
       ->allow_extra_args(false);
   what_if.app->add_option("--policy", what_if.flags->policy, "Under this policy");
+  what_if.app->add_option("--scale", what_if.flags->scale,
+                          "With other workers for a job, such as 42=1-8, 42=4 or 42=1,2,4");
   add_client_flags(*what_if.app, what_if.flags->client);
 }
 

@@ -1,6 +1,10 @@
 #include "rubato/cli/history_page.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include <fmt/core.h>
+#include <google/protobuf/util/time_util.h>
 #include <nlohmann/json.hpp>
 
 #include "rubato/live/message_json.h"
@@ -12,6 +16,9 @@ namespace {
 constexpr int kPagesMax = 100;        // Of a thousand jobs each.
 constexpr int kJobsInDetail = 300;    // The newest: their curves and reasons come along.
 constexpr int kEventsInDetail = 400;  // As many as the dashboard shows.
+constexpr int kDecisionsMax = 1'000;  // The newest.
+constexpr int kMomentsMax = 60;       // Of the past that can be gone back to.
+constexpr std::size_t kPastBytesMax = 2'000'000;
 
 /// Asks one thing after the other until one fails.
 class AnswerCollector {
@@ -35,6 +42,10 @@ class AnswerCollector {
     }
   }
   void put(const std::string& path, std::string json) { answers_[path] = std::move(json); }
+  [[nodiscard]] std::string kept(const std::string& path) const {
+    const auto found = answers_.find(path);
+    return found == answers_.end() ? std::string{} : found->second;
+  }
 
   [[nodiscard]] bool has_failed() const { return failure_.has_value(); }
   [[nodiscard]] std::variant<KeptAnswers, CallFailure> result() && {
@@ -97,6 +108,33 @@ void keep_events(AnswerCollector& collector) {
   put_message(collector, "/v1/events", last);
 }
 
+// Why things were decided, the newest of it. What the scheduler ordered in detail stays behind.
+wire::DecisionList keep_decisions(AnswerCollector& collector) {
+  auto list =
+      collector.ask<wire::DecisionList>(fmt::format("/v1/decisions?limit={}", kDecisionsMax));
+  for (wire::DecisionRecord& decision : *list.mutable_decisions()) {
+    decision.clear_commands();
+  }
+  put_message(collector, "/v1/decisions", list);
+  return list;
+}
+
+// How everything stood after some of the decisions, the oldest first, as one list: so many as there
+// is room for, as far apart as can be, and the present.
+void keep_past(AnswerCollector& collector) {
+  const auto decisions = keep_decisions(collector).decisions();
+  collector.keep<wire::PastReply>("/v1/past");
+  const std::string present = collector.kept("/v1/past");
+  const int room = static_cast<int>(kPastBytesMax / std::max<std::size_t>(present.size(), 1));
+  std::string states;
+  for (const int place : spread_places(decisions.size(), std::min(room, kMomentsMax))) {
+    const auto at = google::protobuf::util::TimeUtil::ToString(decisions[place].at());
+    collector.keep<wire::PastReply>("/v1/past?at=" + url_escaped(at));
+    states += collector.kept("/v1/past") + ",";
+  }
+  collector.put("/v1/past", "[" + states + present + "]");
+}
+
 // JSON that cannot be taken for the end of the script it stands in.
 std::string without_brackets(std::string text) {
   for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at + 1)) {
@@ -116,6 +154,16 @@ Status replace_once(std::string& page, std::string_view mark, const std::string&
 
 }  // namespace
 
+std::vector<int> spread_places(int all, int count) {
+  std::vector<int> places;
+  const int chosen = std::clamp(count, 0, std::max(all, 0));
+  for (int i = 0; i < chosen; ++i) {
+    places.push_back(chosen == 1 ? all - 1
+                                 : static_cast<int>(std::int64_t{i} * (all - 1) / (chosen - 1)));
+  }
+  return places;
+}
+
 std::variant<KeptAnswers, CallFailure> kept_answers(PlatformClient& client) {
   AnswerCollector collector(client);
   collector.keep<wire::VersionReply>("/v1/version");
@@ -127,6 +175,7 @@ std::variant<KeptAnswers, CallFailure> kept_answers(PlatformClient& client) {
   collector.keep<wire::PolicyStatus>("/v1/policy");
   collector.keep<wire::PolicyList>("/v1/policies");
   keep_events(collector);
+  keep_past(collector);
   for (const std::string& id : keep_jobs(collector)) {
     collector.keep<wire::JobHistory>(job_target(id, "/history"));
     collector.keep<wire::WhyReply>(job_target(id, "/why"));

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "rubato/base/result.h"
 #include "rubato/cli/platform_client.h"
@@ -17,6 +18,9 @@ using KeptAnswers = std::map<std::string, std::string>;
 
 /// All that the pages show; a failure if one of the answers does not come.
 [[nodiscard]] std::variant<KeptAnswers, CallFailure> kept_answers(PlatformClient& client);
+
+/// `count` places of `all`, rising, as far apart as can be: the first and the last are among them.
+[[nodiscard]] std::vector<int> spread_places(int all, int count);
 
 /// Fails if the program was built without the dashboard.
 [[nodiscard]] Result<std::string> history_page(const StaticFiles& dashboard,

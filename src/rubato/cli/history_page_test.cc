@@ -39,6 +39,14 @@ TEST(HistoryPage, TextOfUsersDoesNotEndTheScript) {
   EXPECT_THAT(*page, HasSubstr("\\u003c/script>"));
 }
 
+TEST(HistoryPage, MomentsAreSpreadOverAllOfTheHistory) {
+  EXPECT_EQ(spread_places(5, 60), (std::vector<int>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(spread_places(101, 3), (std::vector<int>{0, 50, 100}));
+  EXPECT_EQ(spread_places(7, 1), (std::vector<int>{6}));
+  EXPECT_TRUE(spread_places(0, 60).empty());
+  EXPECT_TRUE(spread_places(9, 0).empty());
+}
+
 TEST(HistoryPage, FailsWithoutADashboardOrWithAnAnswerThatIsNone) {
   EXPECT_FALSE(history_page({}, {}).ok());
   EXPECT_FALSE(history_page(small_dashboard(), {{"/v1/jobs", "nonsense"}}).ok());

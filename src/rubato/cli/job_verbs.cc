@@ -19,6 +19,7 @@
 #include "rubato/cli/verb_answer.h"
 #include "rubato/cli/wall_clock.h"
 #include "rubato/cli/watch.h"
+#include "rubato/cli/what_if_answer.h"
 #include "rubato/cli/why_text.h"
 #include "rubato/live/job_values.h"
 
@@ -40,6 +41,7 @@ struct JobVerbFlags {
   bool is_quiet = false;
   bool watches = false;
   bool follows = false;
+  bool is_dry = false;
 };
 
 // Pages of jobs, put together. The JSON is the server's own if there is but one page.
@@ -180,6 +182,12 @@ int scale_job(const JobVerbFlags& flags) {
   if (!limits) {
     return explain_failure("scale", bad_input("--workers: " + limits.error().message));
   }
+  if (flags.is_dry) {
+    wire::WhatIfRequest question;
+    question.mutable_scale()->set_job(flags.job);
+    *question.mutable_scale()->mutable_workers() = *limits;
+    return ask_what_if("scale", flags.client, question);
+  }
   wire::ScaleRequest request;
   *request.mutable_workers() = *limits;
   bool is_refused = false;
@@ -313,6 +321,7 @@ void add_job_verbs(CLI::App& app, int& exit_code) {
   CLI::App* scale =
       add_job_verb(app, "scale", "Change how many workers a job accepts", flags, true);
   scale->add_option("--workers", flags->workers, "4, 1-8 or 1,2,4")->required();
+  scale->add_flag("--dry-run", flags->is_dry, "Only say what it would do, to this job and others");
   set_verb(scale, flags, exit_code, scale_job);
 }
 

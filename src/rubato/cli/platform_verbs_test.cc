@@ -317,6 +317,27 @@ TEST_F(Verbs, ChangesAreSentAsTheInterfaceWantsThem) {
   }
 }
 
+TEST_F(Verbs, AScaleCanBeAskedAboutWithoutDoingIt) {
+  answer("POST /v1/what-if", R"({"jobs": [{"job": "42", "name": "resnet"}]})");
+
+  const Told asked = ask({"what-if", "--scale", "42=1-2"});
+  const Told dry = ask({"scale", "42", "--workers", "1-2", "--dry-run"});
+
+  EXPECT_EQ(asked.code, 0) << asked.error;
+  EXPECT_EQ(dry.code, 0) << dry.error;
+  EXPECT_EQ(asked.out, dry.out);
+  EXPECT_EQ(asked.out.find("job 42 with workers 1-2\n"), 0U) << asked.out;
+  ASSERT_EQ(server_.requests().size(), 2U);
+  for (const TinyRequest& request : server_.requests()) {
+    EXPECT_EQ(request.line.find("POST /v1/what-if "), 0U) << request.line;
+    EXPECT_EQ(request.body, R"({"scale":{"job":"42","workers":{"min":1,"max":2}}})");
+  }
+  const Told wrong = ask({"what-if", "--scale", "42=1..2"});
+  EXPECT_EQ(wrong.code, kExitBadInput);
+  EXPECT_NE(wrong.error.find("--scale: found '1..2'"), std::string::npos) << wrong.error;
+  EXPECT_NE(wrong.error.find("did you mean '42=1-2'?"), std::string::npos) << wrong.error;
+}
+
 TEST_F(Verbs, FailuresHaveExitCodes) {
   for (const auto& [status, code] :
        {std::pair{400, kExitBadInput}, std::pair{401, kExitNotPermitted},

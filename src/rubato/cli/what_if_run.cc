@@ -1,9 +1,13 @@
 #include "rubato/cli/what_if_run.h"
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
 
 #include <fmt/core.h>
 
+#include "rubato/live/job_values.h"
+#include "rubato/live/live_job.h"
 #include "rubato/live/scheduler_time.h"
 #include "rubato/sim/simulator.h"
 
@@ -11,17 +15,42 @@ namespace rubato {
 namespace {
 
 constexpr Duration kPlayedSlot = std::chrono::seconds(1);
+constexpr double kSecondsOfAnHour = 3600;
 constexpr double kSecondsMax = 20;  // By a real clock.
 
 /// One of the two futures.
 struct PlayedWorld {
   std::vector<LiveNode> nodes{};
   std::string policy{};
+  std::vector<Job> jobs{};
+  std::vector<std::size_t> order{};  // Places in `jobs`, as they arrive.
 };
+
+PlayedWorld present_world(const LivePosition& position) {
+  PlayedWorld world{.nodes = position.nodes, .policy = position.policy, .jobs = position.jobs};
+  world.order.resize(world.jobs.size());
+  std::iota(world.order.begin(), world.order.end(), std::size_t{0});
+  return world;
+}
+
+// As the controller scales: the job leaves and arrives anew with other limits, behind all others.
+std::optional<Refusal> scale(const wire::WhatIfScale& wanted, PlayedWorld& world) {
+  const auto job = std::ranges::find(world.jobs, job_id_of(wanted.job()), &Job::id);
+  if (job == world.jobs.end()) {
+    return Refusal{.kind = RefusalKind::NotFound,
+                   .message = fmt::format("there is no active job {}", wanted.job()),
+                   .field = "scale.job"};
+  }
+  job->workers = worker_counts(wanted.workers());
+  const auto at =
+      std::ranges::find(world.order, static_cast<std::size_t>(job - world.jobs.begin()));
+  std::rotate(at, at + 1, world.order.end());
+  return std::nullopt;
+}
 
 Answered<PlayedWorld> changed_world(const LivePosition& position,
                                     const wire::WhatIfRequest& request) {
-  PlayedWorld world{.nodes = position.nodes, .policy = position.policy};
+  PlayedWorld world = present_world(position);
   for (const std::string& name : request.remove_nodes()) {
     const auto is_named = [&](const LiveNode& node) { return node.name == name; };
     if (std::erase_if(world.nodes, is_named) == 0) {
@@ -45,7 +74,25 @@ Answered<PlayedWorld> changed_world(const LivePosition& position,
   if (!request.policy().empty()) {
     world.policy = request.policy();
   }
+  if (request.has_scale()) {
+    if (auto refusal = scale(request.scale(), world)) {
+      return *std::move(refusal);
+    }
+  }
   return world;
+}
+
+// In the simulator jobs are numbered as they arrive; back to their places.
+History in_places(History history, const std::vector<std::size_t>& order) {
+  std::vector<JobRecord> records(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    records[order[i]] = history.jobs[i];
+  }
+  history.jobs = std::move(records);
+  for (GanttBar& bar : history.bars) {
+    bar.job = JobId{order[bar.job.value]};
+  }
+  return history;
 }
 
 Result<History> play(const LivePosition& position, const PlayedWorld& world) {
@@ -57,8 +104,9 @@ Result<History> play(const LivePosition& position, const PlayedWorld& world) {
                       .region = {.name = node.agent}});
   }
   const Topology topology(groups);
-  std::vector<Job> jobs = position.jobs;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
+  std::vector<Job> jobs;
+  for (std::size_t i = 0; i < world.order.size(); ++i) {
+    jobs.push_back(world.jobs[world.order[i]]);
     jobs[i].id = JobId{i};
     jobs[i].arrival = Instant{};
     if (jobs[i].has_deadline()) {
@@ -75,7 +123,7 @@ Result<History> play(const LivePosition& position, const PlayedWorld& world) {
   if (!played) {
     return played.error();
   }
-  return std::move(played->history);
+  return in_places(std::move(played->history), world.order);
 }
 
 /// The numbers of workers of one job over time.
@@ -108,7 +156,8 @@ std::vector<PlayedShares> shares_of(const LivePosition& position, const History&
 }
 
 bool changes_nothing(const wire::WhatIfRequest& request) {
-  return request.add_gpus() == 0 && request.remove_nodes().empty() && request.policy().empty();
+  return request.add_gpus() == 0 && request.remove_nodes().empty() && request.policy().empty() &&
+         !request.has_scale();
 }
 
 double met_ratio(const History& history) {
@@ -131,6 +180,57 @@ double mean_finish(const History& history) {
   return count == 0 ? 0 : sum / count;
 }
 
+// By the position's clock; kNever if it did not end.
+Instant finish_of(const LivePosition& position, const JobRecord& record) {
+  return record.finished() ? later(position.now, record.finish.time_since_epoch()) : kNever;
+}
+
+// The deadline that was played ends a margin before the promise does.
+std::string_view promise_word(const JobRecord& record, Instant finish, Instant promised) {
+  if (finish > promised) {
+    return kPromiseBroken;
+  }
+  return record.met_deadline() ? kPromiseKept : kPromiseAtRisk;
+}
+
+void put_promise(const LivePosition& position, const JobRecord& now, const JobRecord& then,
+                 wire::WhatIfJob& job) {
+  const auto promised = position.promised.find(job_id_of(job.job()));
+  if (promised == position.promised.end()) {
+    return;
+  }
+  if (const auto at = to_timestamp(promised->second)) {
+    *job.mutable_promised() = *at;
+  }
+  const auto word = [&](const JobRecord& record) {
+    return std::string(promise_word(record, finish_of(position, record), promised->second));
+  };
+  job.set_promise_now(word(now));
+  job.set_promise_then(word(then));
+}
+
+wire::WhatIfJob told_job(const LivePosition& position, const Job& played, const JobRecord& now,
+                         const JobRecord& then) {
+  wire::WhatIfJob job;
+  job.set_job(std::to_string(played.id.value));
+  job.set_name(played.name);
+  if (const auto at = to_timestamp(finish_of(position, now))) {
+    *job.mutable_finish_now() = *at;
+  }
+  if (const auto at = to_timestamp(finish_of(position, then))) {
+    *job.mutable_finish_then() = *at;
+  }
+  job.set_met_now(now.met_deadline());
+  job.set_met_then(then.met_deadline());
+  job.set_gpu_hours_now(now.gpu_seconds / kSecondsOfAnHour);
+  job.set_gpu_hours_then(then.gpu_seconds / kSecondsOfAnHour);
+  if (then.refused) {
+    job.set_refused_then(std::string(sentence(then.reason)));
+  }
+  put_promise(position, now, then, job);
+  return job;
+}
+
 }  // namespace
 
 Answered<wire::WhatIfReply> play_what_if(const LivePosition& position,
@@ -139,10 +239,11 @@ Answered<wire::WhatIfReply> play_what_if(const LivePosition& position,
   if (const auto* refusal = std::get_if<Refusal>(&changed)) {
     return *refusal;
   }
-  const auto now = play(position, {.nodes = position.nodes, .policy = position.policy});
+  const auto now = play(position, present_world(position));
   const auto then = changes_nothing(request) ? now : play(position, std::get<PlayedWorld>(changed));
   if (!now || !then) {
-    return Refusal{.message = now ? then.error().message : now.error().message, .field = "policy"};
+    return Refusal{.message = now ? then.error().message : now.error().message,
+                   .field = is_scale_alone(request) ? "scale.workers" : "policy"};
   }
   wire::WhatIfReply reply;
   reply.set_deadlines_met_ratio_now(met_ratio(*now));
@@ -153,21 +254,9 @@ Answered<wire::WhatIfReply> play_what_if(const LivePosition& position,
   const auto shares_then = shares_of(position, *then);
   for (std::size_t i = 0; i < position.jobs.size(); ++i) {
     wire::WhatIfJob& job = *reply.add_jobs();
+    job = told_job(position, position.jobs[i], now->jobs[i], then->jobs[i]);
     *job.mutable_shares_now() = shares_now[i];
     *job.mutable_shares_then() = shares_then[i];
-    job.set_job(std::to_string(position.jobs[i].id.value));
-    job.set_name(position.jobs[i].name);
-    const auto moment = [&](const JobRecord& record) {
-      return record.finished() ? later(position.now, record.finish.time_since_epoch()) : kNever;
-    };
-    if (const auto at = to_timestamp(moment(now->jobs[i]))) {
-      *job.mutable_finish_now() = *at;
-    }
-    if (const auto at = to_timestamp(moment(then->jobs[i]))) {
-      *job.mutable_finish_then() = *at;
-    }
-    job.set_met_now(now->jobs[i].met_deadline());
-    job.set_met_then(then->jobs[i].met_deadline());
   }
   return reply;
 }

@@ -5,8 +5,8 @@
 
 namespace rubato {
 
-/// As WhatIf wants it; BadRequest if the change leaves no node, or names one or a policy that is
-/// not there.
+/// As WhatIf wants it; a Refusal if the change leaves no node, or names one, a job or a policy that
+/// is not there.
 [[nodiscard]] Answered<wire::WhatIfReply> play_what_if(const LivePosition& position,
                                                        const wire::WhatIfRequest& request);
 

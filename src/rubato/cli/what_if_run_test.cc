@@ -83,5 +83,82 @@ TEST(WhatIfRun, RefusesAChangeThatLeavesNothingOrNamesNobody) {
   }
 }
 
+wire::WhatIfRequest scaled(const std::string& job, int min, int max) {
+  wire::WhatIfRequest request;
+  request.mutable_scale()->set_job(job);
+  request.mutable_scale()->mutable_workers()->set_min(min);
+  request.mutable_scale()->mutable_workers()->set_max(max);
+  return request;
+}
+
+TEST(WhatIfRun, AScaleShowsWhatTheJobAndTheOthersWouldLoseAndGain) {
+  LivePosition position = position_of_two();
+  position.promised[JobId{7}] = position.now + std::chrono::seconds(110);
+
+  const auto answer = play_what_if(position, scaled("7", 1, 1));
+  ASSERT_TRUE(std::holds_alternative<wire::WhatIfReply>(answer));
+  const auto& reply = std::get<wire::WhatIfReply>(answer);
+
+  const wire::WhatIfJob& job = reply.jobs(0);
+  EXPECT_EQ(job.job(), "7");
+  EXPECT_EQ(shift_of(job), Shift::Later);
+  EXPECT_EQ(job.promise_now(), kPromiseKept);
+  EXPECT_EQ(job.promise_then(), kPromiseBroken) << "1,200 steps, 10 a second, need 120 s of 110";
+  EXPECT_TRUE(would_break(job));
+  EXPECT_EQ(*from_timestamp(job.promised()), position.now + std::chrono::seconds(110));
+  for (const wire::PlannedShare& share : job.shares_then()) {
+    EXPECT_EQ(share.workers(), 1);
+  }
+  EXPECT_EQ(job.shares_now(0).workers(), 2);
+  EXPECT_LT(job.gpu_hours_then(), job.gpu_hours_now()) << "two workers are not twice as fast";
+  EXPECT_NEAR(job.gpu_hours_then(), 120.0 / 3600, 5.0 / 3600);
+  EXPECT_EQ(reply.jobs(1).promise_then(), "") << "nothing was promised to it";
+}
+
+TEST(WhatIfRun, APromiseWhoseMarginIsUsedUpIsAtRisk) {
+  LivePosition position = position_of_two();
+  position.promised[JobId{7}] = position.now + std::chrono::seconds(130);
+
+  const auto answer = play_what_if(position, scaled("7", 1, 1));
+
+  EXPECT_EQ(std::get<wire::WhatIfReply>(answer).jobs(0).promise_then(), kPromiseAtRisk);
+}
+
+TEST(WhatIfRun, AScaledJobArrivesBehindTheOthersAsItReallyWould) {
+  LivePosition position = position_of_two();
+  position.policy = "fifo";
+  position.nodes.pop_back();
+  for (Job& job : position.jobs) {
+    job.job_class = JobClass::BestEffort;
+    job.deadline = kNever;
+    job.requested = 2;
+    job.workers.min = 2;
+  }
+
+  const auto answer = play_what_if(position, scaled("7", 2, 2));
+  const auto& reply = std::get<wire::WhatIfReply>(answer);
+
+  EXPECT_EQ(shift_of(reply.jobs(0)), Shift::Later);
+  EXPECT_EQ(shift_of(reply.jobs(1)), Shift::Earlier);
+}
+
+TEST(WhatIfRun, AJobThatWantsMoreThanThereIsWouldBeRefused) {
+  const auto reply = played(scaled("9", 64, 64));
+
+  EXPECT_NE(reply.jobs(1).refused_then(), "");
+  EXPECT_EQ(reply.jobs(0).refused_then(), "");
+  EXPECT_TRUE(reply.jobs(1).has_finish_now());
+  EXPECT_FALSE(reply.jobs(1).has_finish_then());
+  EXPECT_EQ(shift_of(reply.jobs(1)), Shift::Later);
+}
+
+TEST(WhatIfRun, RefusesAScaleOfNobody) {
+  const auto answer = play_what_if(position_of_two(), scaled("8", 1, 1));
+
+  ASSERT_TRUE(std::holds_alternative<Refusal>(answer));
+  EXPECT_EQ(std::get<Refusal>(answer).kind, RefusalKind::NotFound);
+  EXPECT_EQ(std::get<Refusal>(answer).field, "scale.job");
+}
+
 }  // namespace
 }  // namespace rubato

@@ -31,9 +31,12 @@ double speed_news(const JobState* state, double speed, double tolerance) {
   return std::abs(speed - believed) <= tolerance * believed ? 0 : speed;
 }
 
+// For causes: they are told to the owners of other jobs, who may not know what this one is called.
+std::string numbered(const LiveJob& job) { return fmt::format("job {}", job.id.value); }
+
 std::string title(const LiveJob& job) {
-  return job.spec.name().empty() ? fmt::format("job {}", job.id.value)
-                                 : fmt::format("job {} ({})", job.id.value, job.spec.name());
+  return job.spec.name().empty() ? numbered(job)
+                                 : fmt::format("{} ({})", numbered(job), job.spec.name());
 }
 
 }  // namespace
@@ -148,7 +151,7 @@ void Controller::take(const wire::Submitted& submitted) {
   job.job_class = job_class_of(job.spec, job.deadline);
   job.speeds.assign(submitted.known().begin(), submitted.known().end());
   job.state = job.speeds.empty() ? LiveState::Profiling : LiveState::Pending;
-  cause_ = {.text = fmt::format("arrival of {}", title(job)), .by = fmt::format("{}", id.value)};
+  cause_ = {.text = fmt::format("arrival of {}", numbered(job)), .by = fmt::format("{}", id.value)};
   tell("job.submitted", job, fmt::format("{} submitted by {}", title(job), job.user));
   arrive(job);
   tell_shadow(job);
@@ -160,7 +163,7 @@ void Controller::take(const wire::Cancelled& cancelled) {
     return;
   }
   LiveJob& job = found->second;
-  cause_ = {.text = fmt::format("{} was cancelled", title(job)), .by = cancelled.user()};
+  cause_ = {.text = fmt::format("{} was cancelled", numbered(job)), .by = cancelled.user()};
   send_stop(job, cancelled.reason());
   leave_engine(job, Outcome::Cancelled);
   leave_shadow(job);
@@ -174,7 +177,7 @@ void Controller::take(const wire::Scaled& scaled) {
     return;
   }
   LiveJob& job = found->second;
-  cause_ = {.text = fmt::format("{} scaled {}", scaled.user(), title(job)), .by = scaled.user()};
+  cause_ = {.text = fmt::format("{} scaled {}", scaled.user(), numbered(job)), .by = scaled.user()};
   *job.spec.mutable_workers() = scaled.workers();
   leave_engine(job, Outcome::Cancelled);
   arrive(job);
@@ -214,7 +217,7 @@ void Controller::take(const wire::JobReport& said) {
   if (is_over(job.state) || job.share == 0) {
     return;
   }
-  cause_ = {.text = fmt::format("measured speed of {}", title(job))};
+  cause_ = {.text = fmt::format("measured speed of {}", numbered(job))};
   // While workers come and go the engine believes in what it ordered; recovery is the job's own.
   const bool is_settled = report.order() == job.order && report.workers() == job.share;
   feed(Measured{.job = job.engine_id,
@@ -286,7 +289,7 @@ void Controller::on_final_end(LiveJob& job, const wire::JobEnded& ended) {
   job.end.cause = ended.detail().empty() ? ended.cause() : ended.detail();
   job.end.parameter_hash = ended.parameter_hash();
   const bool is_finished = ended.outcome() == "finished";
-  cause_ = {.text = fmt::format("{} {}", title(job), is_finished ? "finished" : "failed"),
+  cause_ = {.text = fmt::format("{} {}", numbered(job), is_finished ? "finished" : "failed"),
             .by = fmt::format("{}", job.id.value)};
   leave_engine(job, is_finished ? Outcome::Finished : Outcome::Failed);
   if (is_finished) {
@@ -333,7 +336,7 @@ void Controller::on_loss(LiveJob& job, const wire::JobEnded& ended) {
   }
   job.state = LiveState::Recovering;
   job.restarts_before = ++job.restarts;
-  cause_ = {.text = fmt::format("{} lost its workers", title(job))};
+  cause_ = {.text = fmt::format("{} lost its workers", numbered(job))};
   tell("job.recovering", job, fmt::format("{}: {}", title(job), ended.detail()));
   if (job.share > 0) {
     feed(Measured{.job = job.engine_id, .done = std::max(0.0, job.done - job.base)});

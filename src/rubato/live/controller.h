@@ -74,7 +74,8 @@ class Controller {
   /// Why a tenant cannot be set so: too much would be guaranteed, or a promise broken; empty: it
   /// can.
   [[nodiscard]] std::string why_not(const wire::TenantStatus& tenant) const;
-  /// Active jobs as the engine would meet them now, with the work that is left.
+  /// Active jobs as the engine would meet them now, with the work that is left, in the order in
+  /// which it met them.
   [[nodiscard]] std::vector<Job> active_jobs() const;
   [[nodiscard]] const UsageSums& usage() const { return usage_; }
   [[nodiscard]] const std::vector<double>& quote_errors() const { return quote_record_.errors(); }

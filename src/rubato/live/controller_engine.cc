@@ -8,6 +8,7 @@
 #include "rubato/engine/forecast.h"
 #include "rubato/engine/journal.h"
 #include "rubato/live/controller.h"
+#include "rubato/live/job_values.h"
 #include "rubato/policy/registry.h"
 
 namespace rubato {
@@ -25,15 +26,6 @@ std::vector<ScalingPoint> assumed_speeds(int slots) {
     points.push_back({.workers = workers, .speed = std::pow(workers, kAssumedScaling)});
   }
   return points;
-}
-
-WorkerCounts counts_of(const wire::WorkerLimits& limits) {
-  WorkerCounts counts;
-  counts.min = std::max(1, limits.min());
-  counts.max = limits.max() > 0 ? limits.max() : counts.max;
-  counts.listed.assign(limits.listed().begin(), limits.listed().end());
-  std::ranges::sort(counts.listed);
-  return counts;
 }
 
 // The policy as the engine is to make it: plans end a margin before the deadline, and a job that
@@ -107,7 +99,7 @@ Job Controller::engine_job(const LiveJob& job, JobId id) const {
   made.work = std::max(job.spec.steps() - job.done, 1e-6);
   made.model = job.spec.model();
   made.batch = job.spec.batch();
-  made.workers = counts_of(job.spec.workers());
+  made.workers = worker_counts(job.spec.workers());
   made.gpu_type = job.spec.gpu_type();
   made.weight = job.spec.weight() > 0 ? job.spec.weight() : 1;
   if (job.speeds.empty()) {

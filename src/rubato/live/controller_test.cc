@@ -300,6 +300,37 @@ TEST(Controller, MovesJobsOffANodeThatIsDrained) {
   }
 }
 
+TEST(Controller, WhatBefallsAJobDoesNotTellTheNamesOfOthers) {
+  ControllerWorld world(1, 4, 1);
+  const JobId mine = world.submit(100'000, 0);
+  world.run(3);
+  wire::JournalInput arrival = world.history().back().input;
+  for (const PlayedInput& each : world.history()) {
+    arrival = each.input.has_submitted() ? each.input : arrival;
+  }
+  arrival.mutable_submitted()->set_job(99);
+  arrival.mutable_submitted()->mutable_spec()->set_name("secret");
+  world.play(arrival);
+  world.run(3);
+  wire::JournalInput cancel;
+  cancel.mutable_cancelled()->set_job(99);
+  world.play(cancel);
+  world.run(3);
+
+  ASSERT_GE(job_in(world, mine).resizes.size(), 3U);
+  for (const ResizeRecord& resize : job_in(world, mine).resizes) {
+    EXPECT_THAT(resize.cause, testing::Not(testing::HasSubstr("secret")));
+  }
+  EXPECT_THAT(job_in(world, mine).resizes[1].cause, testing::HasSubstr("arrival of job 99"));
+  for (const PlayedInput& each : world.history()) {
+    for (const wire::EventRecord& event : each.effects.events) {
+      if (event.job() == std::to_string(mine.value)) {
+        EXPECT_THAT(event.message(), testing::Not(testing::HasSubstr("secret")));
+      }
+    }
+  }
+}
+
 TEST(Controller, KeepsItsJobsWhenThePolicyChanges) {
   ControllerWorld world(1, 4, 1);
   const JobId promised = world.submit(800, 90);

@@ -13,6 +13,8 @@ namespace {
 constexpr double kBandByDefault = 0.05;  // Until enough quotes have been checked by time.
 constexpr std::size_t kErrorsMin = 10;
 
+constexpr std::size_t kPastSharesMax = 8;
+
 void put(google::protobuf::Timestamp* to, Instant moment) {
   *to = to_timestamp(moment).value_or(google::protobuf::Timestamp{});
 }
@@ -25,6 +27,21 @@ void put_plan(const Plan& plan, Instant now, Message& message) {
       put(share.mutable_from(), segment.from);
       put(share.mutable_to(), segment.to);
       share.set_workers(segment.workers);
+    }
+  }
+}
+
+// The newest ones: a list of ten thousand jobs has all of them. What lasted no time is left out.
+void put_past(const LiveJob& job, Instant now, wire::JobStatus& status) {
+  const auto& all = job.resizes;
+  const std::size_t first = all.size() - std::min(all.size(), kPastSharesMax);
+  for (std::size_t i = first; i < all.size(); ++i) {
+    const Instant to = i + 1 < all.size() ? all[i + 1].at : now;
+    if (to > all[i].at) {
+      wire::PlannedShare& share = *status.add_past();
+      put(share.mutable_from(), all[i].at);
+      put(share.mutable_to(), to);
+      share.set_workers(all[i].after);
     }
   }
 }
@@ -105,6 +122,9 @@ wire::JobStatus Controller::status(Instant now, const LiveJob& job) const {
   }
   if (const JobState* state = engine_->state().jobs.find(job.engine_id)) {
     put_plan(state->plan, now, status);
+  }
+  if (!is_over(job.state)) {
+    put_past(job, now, status);
   }
   return status;
 }
@@ -305,11 +325,16 @@ const wire::TenantStatus* Controller::tenant(const std::string& name) const {
 }
 
 std::vector<Job> Controller::active_jobs() const {
-  std::vector<Job> active;
+  std::map<JobId, const LiveJob*> met;
   for (const auto& [id, job] : jobs_) {
     if (!is_over(job.state)) {
-      active.push_back(engine_job(job, id));
+      met[job.engine_id] = &job;
     }
+  }
+  std::vector<Job> active;
+  active.reserve(met.size());
+  for (const auto& [engine_id, job] : met) {
+    active.push_back(engine_job(*job, job->id));
   }
   return active;
 }

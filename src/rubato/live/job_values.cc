@@ -1,5 +1,6 @@
 #include "rubato/live/job_values.h"
 
+#include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
@@ -71,6 +72,15 @@ std::string workers_text(const wire::WorkerLimits& limits) {
   }
   return fmt::format("{}-{}", limits.min() == 0 ? 1 : limits.min(),
                      limits.max() == 0 ? "" : std::to_string(limits.max()));
+}
+
+WorkerCounts worker_counts(const wire::WorkerLimits& limits) {
+  WorkerCounts counts;
+  counts.min = std::max(1, limits.min());
+  counts.max = limits.max() > 0 ? limits.max() : counts.max;
+  counts.listed.assign(limits.listed().begin(), limits.listed().end());
+  std::ranges::sort(counts.listed);
+  return counts;
 }
 
 Result<std::vector<wire::SpeedPoint>> parse_speeds(std::string_view text) {

@@ -113,6 +113,9 @@ TEST_F(RestApiTest, AsksThePlatformAboutOneJob) {
   EXPECT_EQ(asked("GET", "/v1/jobs/1/blame")["entries"].size(), 1);
   const json scaled = asked("POST", "/v1/jobs/1/scale", R"({"workers":{"max":4}})");
   EXPECT_EQ(scaled["job"]["spec"]["workers"]["max"], 4);
+  const HttpReply misspelt = ask("POST", "/v1/what-if", R"({"scale":{"job":"1","worker":{}}})");
+  EXPECT_EQ(misspelt.status, 400);
+  EXPECT_EQ(problem_in(misspelt)["suggestion"], "workers");
   EXPECT_EQ(asked("POST", "/v1/jobs/1/cancel")["state"], "CANCELLED");
   EXPECT_EQ(ask("GET", "/v1/jobs/7").status, 404);
   EXPECT_EQ(ask("GET", "/v1/jobs/7/why").status, 404);

@@ -27,20 +27,9 @@
 #include "rubato/live/past.h"
 #include "rubato/live/platform.h"
 #include "rubato/live/scheduler_time.h"
+#include "rubato/live/what_if.h"
 
 namespace rubato {
-
-/// The jobs and machines of one moment, for whoever can play on from there.
-struct LivePosition {
-  Instant now{};
-  std::string policy{};
-  std::vector<LiveNode> nodes{};  // That are up.
-  std::vector<Job> jobs{};        // Active ones, with the work that is left.
-};
-
-/// Plays a position on, changed as asked. Runs on a thread of the caller.
-using WhatIf = std::function<Answered<wire::WhatIfReply>(const LivePosition& position,
-                                                         const wire::WhatIfRequest& request)>;
 
 struct ServiceOptions {
   std::string state_directory{};   // Must exist. Holds journal.sqlite, controller.state and jobs/.
@@ -158,6 +147,8 @@ class Service final : public Platform {
                                                          const std::string& hash) const;
   [[nodiscard]] Answered<wire::Submitted> submission_of(const Caller& caller,
                                                         const wire::JobSpec& spec) const;
+  [[nodiscard]] std::optional<Refusal> scaling_problem(const Caller& caller, const std::string& id,
+                                                       const wire::WorkerLimits& workers) const;
   [[nodiscard]] LivePosition position() const;
   [[nodiscard]] std::optional<Refusal> over_budget(const std::string& tenant) const;
 
@@ -199,6 +190,7 @@ class Service final : public Platform {
   std::uint64_t next_listener_ = 1;
 
   Past past_;
+  PlayLimit plays_;
   std::mutex future_mutex_;  // Held while the future is played: all who ask share one.
   wire::FutureReply future_;
   Instant future_at_{};

@@ -114,33 +114,6 @@ std::optional<Refusal> Service::over_budget(const std::string& tenant) const {
   return std::nullopt;
 }
 
-LivePosition Service::position() const {
-  LivePosition position{.now = now_, .policy = controller_.policy()};
-  for (const NodeRecord& node : controller_.node_records()) {
-    if (node.is_up) {
-      position.nodes.push_back(node.node);
-    }
-  }
-  position.jobs = controller_.active_jobs();
-  return position;
-}
-
-Answered<wire::WhatIfReply> Service::what_if(const Caller& caller,
-                                             const wire::WhatIfRequest& request) {
-  if (caller.role != Role::Admin) {
-    return only_admins();
-  }
-  if (!options_.what_if) {
-    return Refusal{.kind = RefusalKind::Unavailable, .message = "this server has no simulator"};
-  }
-  const auto position =
-      ask<LivePosition>([this]() -> Answered<LivePosition> { return this->position(); });
-  if (const auto* refusal = std::get_if<Refusal>(&position)) {
-    return *refusal;
-  }
-  return options_.what_if(std::get<LivePosition>(position), request);
-}
-
 Answered<wire::PolicyStatus> Service::policy(const Caller& /*caller*/) {
   return ask<wire::PolicyStatus>(
       [this]() -> Answered<wire::PolicyStatus> { return controller_.policy_status(); });

@@ -226,22 +226,32 @@ Answered<wire::JobStatus> Service::cancel(const Caller& caller, const std::strin
   });
 }
 
+// Why the caller cannot have this job scaled so, done or only asked.
+std::optional<Refusal> Service::scaling_problem(const Caller& caller, const std::string& id,
+                                                const wire::WorkerLimits& workers) const {
+  const LiveJob* job = visible(caller, id);
+  if (job == nullptr) {
+    return no_such_job(id);
+  }
+  if (is_over(job->state)) {
+    return Refusal{.kind = RefusalKind::Conflict, .message = fmt::format("job {} is over", id)};
+  }
+  wire::JobSpec scaled = job->spec;
+  *scaled.mutable_workers() = workers;
+  if (const auto problem = validate_spec(scaled)) {
+    return Refusal{
+        .message = problem->message, .field = problem->field, .suggestion = problem->suggestion};
+  }
+  return std::nullopt;
+}
+
 Answered<wire::SubmitReply> Service::scale(const Caller& caller, const std::string& id,
                                            const wire::ScaleRequest& request) {
   return ask<wire::SubmitReply>([this, caller, id, request]() -> Answered<wire::SubmitReply> {
+    if (const auto problem = scaling_problem(caller, id, request.workers())) {
+      return *problem;
+    }
     const LiveJob* job = visible(caller, id);
-    if (job == nullptr) {
-      return no_such_job(id);
-    }
-    if (is_over(job->state)) {
-      return Refusal{.kind = RefusalKind::Conflict, .message = fmt::format("job {} is over", id)};
-    }
-    wire::JobSpec scaled = job->spec;
-    *scaled.mutable_workers() = request.workers();
-    if (const auto problem = validate_spec(scaled)) {
-      return Refusal{
-          .message = problem->message, .field = problem->field, .suggestion = problem->suggestion};
-    }
     wire::JournalInput input;
     input.mutable_scaled()->set_job(job->id.value);
     input.mutable_scaled()->set_user(caller.user);

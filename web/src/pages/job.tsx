@@ -5,11 +5,13 @@ import { Chart } from '../chart'
 import { jobHue } from '../colors'
 import { useLoad, useTick } from '../load'
 import { counted, countText, decimals, percent, speedAt } from '../numbers'
-import { Card, Dialog, Dot, Empty, EtaBand, Failure, Field, jobName, Link, Meter, Moment, Shown, Slack, Sparkline, Stat, StateBadge } from '../parts'
+import { Card, Dialog, Dot, Empty, EtaBand, Failure, jobName, Link, Meter, Moment, Shown, Slack, Stat, StateBadge } from '../parts'
 import { kept } from '../kept'
+import { Sparkline } from '../sparkline'
 import { may, store } from '../store'
 import { clockText, ms, relativeText, spanText } from '../time'
-import { OVER, type BlameEntry, type JobHistory, type JobStatus, type SubmitReply, type Why } from '../types'
+import { OVER, type BlameEntry, type JobHistory, type JobStatus, type Why } from '../types'
+import { ScaleDialog } from './scale'
 
 const LOG_CHARACTERS = 200_000
 
@@ -139,57 +141,6 @@ function Reasons(props: { why?: Why; blame?: BlameEntry[] }) {
   )
 }
 
-function ScaleDialog(props: { job: JobStatus; history?: JobHistory; onClose: () => void }) {
-  const { job } = props
-  const [min, setMin] = useState(String(job.spec.workers?.min || ''))
-  const [max, setMax] = useState(String(job.spec.workers?.max || ''))
-  const [error, setError] = useState<Error>()
-  const left = Math.max(job.steps_total - job.steps_done, 0)
-  const curve = props.history?.speeds ?? []
-  const most = Number(max) || Math.max(0, ...curve.map((each) => each.workers))
-  const least = Math.max(Number(min) || 1, 1)
-  const quick = left / speedAt(curve, most)
-  const slow = left / speedAt(curve, least)
-  const now = Date.now()
-  const due = ms(job.promised ?? job.deadline)
-  const isTooSlow = Number.isFinite(quick) && Number.isFinite(due) && now + quick * 1000 > due
-  const submit = async (event: Event) => {
-    event.preventDefault()
-    try {
-      const reply = await send<SubmitReply>('POST', `/v1/jobs/${job.id}/scale`, { workers: { min: Number(min) || 0, max: Number(max) || 0 } })
-      store.take([reply.job])
-      props.onClose()
-    } catch (failure) { setError(failure as Error) }
-  }
-  return (
-    <Dialog title={`Scale ${jobName(job)}`} onClose={props.onClose}>
-      <form onSubmit={submit} class="stacked">
-        <p class="muted">The platform chooses the number of workers from moment to moment; here you say between which.</p>
-        <div class="fields">
-          <Field label="At least">{(id) => <input id={id} inputMode="numeric" value={min} onInput={(event) => setMin(event.currentTarget.value)} />}</Field>
-          <Field label="At most">{(id) => <input id={id} inputMode="numeric" value={max} onInput={(event) => setMax(event.currentTarget.value)} />}</Field>
-        </div>
-        {curve.length > 0 && (
-          <dl class="facts">
-            <dt>Expected now</dt><dd><EtaBand job={job} /></dd>
-            <dt>With {most} all the time</dt><dd>{clockText(now + quick * 1000)} <Delta before={ms(job.eta)} after={now + quick * 1000} /></dd>
-            <dt>With {least} all the time</dt><dd>{clockText(now + slow * 1000)} <Delta before={ms(job.eta)} after={now + slow * 1000} /></dd>
-          </dl>
-        )}
-        {isTooSlow && <p class="refused" role="alert">Even with {most} workers it would miss its promise, by its own speeds.</p>}
-        {error && <Failure error={error} />}
-        <footer class="dialog-foot"><button type="button" onClick={props.onClose}>Close</button><button class="primary">Scale</button></footer>
-      </form>
-    </Dialog>
-  )
-}
-
-function Delta(props: { before: number; after: number }) {
-  const change = props.after - props.before
-  if (!Number.isFinite(change) || Math.abs(change) < 1000) return null
-  return <span class={change > 0 ? 'bad' : 'good'}>{change > 0 ? '+' : '−'}{spanText(Math.abs(change))}</span>
-}
-
 function CancelDialog(props: { job: JobStatus; onClose: () => void }) {
   const [error, setError] = useState<Error>()
   const cancel = async () => {
@@ -240,7 +191,7 @@ export function JobPage(props: { id: string }) {
               <Stat label="Steps" value={percent(data.steps_done, data.steps_total)} note={`${countText(data.steps_done)} of ${countText(data.steps_total)}`}><Meter value={data.steps_done} max={data.steps_total} label="Steps done" /></Stat>
               <Stat label={data.promised ? 'Promised by' : data.deadline ? 'Deadline' : 'Promise'} value={data.promised || data.deadline ? <Moment at={data.promised ?? data.deadline} /> : 'none'} note={data.promised || data.deadline ? <>{new Date(ms(data.promised ?? data.deadline)).toISOString().slice(11, 19)} UTC · <Slack job={data} /></> : 'best effort'} tone={data.missed ? 'bad' : data.at_risk ? 'warn' : undefined} />
               <Stat label={data.finished ? 'Finished' : 'Expected finish'} value={<Moment at={data.finished ?? data.eta} />} note={data.finished ? `after ${spanText(ms(data.finished) - ms(data.submitted))}` : data.eta ? <>between <EtaBand job={data} /></> : 'not known yet'} />
-              <Stat label="Workers" value={data.workers} note={`${counted(data.resizes, 'change')} · ${counted(data.restarts, 'restart')}`}><Sparkline plan={data.plan} now={now} workers={data.workers} width={150} /></Stat>
+              <Stat label="Workers" value={data.workers} note={`${counted(data.resizes, 'change')} · ${counted(data.restarts, 'restart')}`}><Sparkline plan={data.plan} past={data.past} now={now} workers={data.workers} width={150} /></Stat>
               <Stat label="Speed" value={<>{decimals(data.steps_per_second)}<small> steps/s</small></>} note={`${(data.gpu_seconds / 3600).toFixed(2)} GPU-hours${data.loss ? ` · loss ${data.loss.toPrecision(3)}` : ''}`} />
             </div>
             <Shown of={history}>{(past) => <Curves job={data} history={past} />}</Shown>
@@ -249,7 +200,7 @@ export function JobPage(props: { id: string }) {
               <Card title="Where its workers sit"><Seats job={data} /></Card>
             </div>
             {!kept && <Logs id={data.id} />}
-            {dialog === 'scale' && <ScaleDialog job={data} history={history.data} onClose={() => { setDialog(''); job.reload() }} />}
+            {dialog === 'scale' && <ScaleDialog job={data} onClose={() => { setDialog(''); job.reload() }} />}
             {dialog === 'cancel' && <CancelDialog job={data} onClose={() => { setDialog(''); job.reload() }} />}
           </>
         )}

@@ -3,7 +3,8 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { arranged, inSight, NO_FILTER, type JobFilter } from '../filter'
 import { useTick } from '../load'
 import { countText } from '../numbers'
-import { Dot, Empty, EtaBand, jobName, Link, Loading, Meter, Slack, Sparkline, StateBadge, stateText } from '../parts'
+import { Dot, Empty, EtaBand, jobName, Link, Loading, Meter, Slack, StateBadge, stateText } from '../parts'
+import { Sparkline } from '../sparkline'
 import { may, useStore } from '../store'
 import type { JobStatus } from '../types'
 import { SubmitDialog } from './submit'
@@ -32,7 +33,7 @@ function Row(props: { job: JobStatus; now: number; index: number }) {
           <span class="small muted">{countText(job.steps_done)} / {countText(job.steps_total)}</span>
         </div>
       </td>
-      <td class="hide-small"><span class="workers">{job.workers}</span> <Sparkline plan={job.plan} now={now} workers={job.workers} /></td>
+      <td class="hide-small"><span class="workers">{job.workers}</span> <Sparkline plan={job.plan} past={job.past} now={now} workers={job.workers} /></td>
       <td><Slack job={job} /></td>
       <td class="hide-small"><EtaBand job={job} /></td>
     </tr>

@@ -1,6 +1,7 @@
 // Time travel: how everything stood at any instant, and what was decided then and why.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { get } from '../api'
+import { kept } from '../kept'
 import { useLoad } from '../load'
 import { countText, percent } from '../numbers'
 import { Card, Dot, Empty, Failure, jobName, Link, Loading, Meter, Stat, StateBadge } from '../parts'
@@ -99,10 +100,10 @@ export function Past() {
   const names = new Map(state?.jobs.map((job) => [job.id, jobName(job)]))
   return (
     <div class="page">
-      <div class="page-head"><div><h1>Time travel</h1><p class="muted">The journal replayed up to any instant. Times in {zoneName()}.</p></div></div>
+      <div class="page-head"><div><h1>Time travel</h1><p class="muted">{kept ? 'The journal replayed up to the moments that were kept.' : 'The journal replayed up to any instant.'} Times in {zoneName()}.</p></div></div>
       <Card>
         <div class="scrub">
-          <div class="scrub-now"><strong data-testid="moment">{clockText(moment)}</strong> <span class="muted small">{utcText(moment)}</span>{isBusy && <span class="muted small" role="status"> replaying…</span>}</div>
+          <div class="scrub-now"><strong data-testid="moment">{clockText(moment)}</strong> <span class="muted small">{utcText(moment)}</span>{isBusy && <span class="muted small" role="status"> replaying…</span>}{kept && state && <span class="muted small" data-testid="state-at"> as it stood at {clockText(ms(state.at))}</span>}</div>
           <div class="scrub-buttons">
             <button onClick={() => step(-1)} disabled={index <= 0} aria-label="Decision before">‹ before</button>
             <button onClick={() => setPlaying(!isPlaying)} aria-pressed={isPlaying}>{isPlaying ? 'Pause' : 'Play'}</button>
@@ -126,7 +127,7 @@ export function Past() {
             <Stat label="Nodes up" value={<>{state.overview.nodes_up}<small> / {state.overview.nodes}</small></>} />
           </div>
           <div class="grid two even">
-            <DecisionCard decision={picked === undefined ? state.decision : decisions[picked]} />
+            <DecisionCard decision={kept || picked !== undefined ? decisions[index] : state.decision} />
             <Card title="Nodes then">
               <div class="past-nodes">{state.nodes.map((node) => <div key={node.name}><span class={node.up ? '' : 'muted'}>{node.name}{!node.up && ' (down)'}</span><Slots node={node} name={(id) => names.get(id) ?? `job ${id}`} /></div>)}</div>
             </Card>
