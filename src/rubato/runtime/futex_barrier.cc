@@ -7,7 +7,7 @@
 
 #include <linux/futex.h>
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(RUBATO_THREAD_SANITIZER)
 extern "C" void __tsan_release(void*);  // NOLINT: a name of the sanitizer
 extern "C" void __tsan_acquire(void*);  // NOLINT
 #endif
@@ -15,7 +15,7 @@ extern "C" void __tsan_acquire(void*);  // NOLINT
 namespace rubato {
 namespace {
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(RUBATO_THREAD_SANITIZER)
 // Ranks that are threads of one process, as in tests, map the barrier at addresses of their own, so
 // the thread sanitizer does not see that they meet. It is told so, by one address for all barriers.
 char meeting_of_all_ranks = 0;

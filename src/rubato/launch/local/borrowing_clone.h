@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <sys/types.h>
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(RUBATO_THREAD_SANITIZER)
 // Another name of clone, which is not watched, and names of the sanitizer. NOLINTBEGIN
 extern "C" {
 int __clone(int (*)(void*), void*, int, void*, ...);
@@ -23,7 +23,7 @@ namespace rubato {
 /// Returns when the child has called exec or ended, if the flags say CLONE_VFORK.
 inline pid_t borrowing_clone(int (*run)(void*), void* stack, int flags, void* argument,
                              int* pidfd) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(RUBATO_THREAD_SANITIZER)
   AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
   AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
   const pid_t pid = __clone(run, stack, flags, argument, pidfd);
