@@ -48,6 +48,7 @@ FillRequest DeadlinePlanner::request(const JobState& job, PoolId pool) const {
                      .late_margin = job.quote.is_kept()
                                         ? std::min(kLateMargin, view_.slot / kLateSlotPart)
                                         : kLateMargin,
+                     .soonest = job.quote.is_kept() ? job.quote.soonest : Instant::min(),
                      .share = job.share,
                      .job = &job.job,
                      .costs = &view_.costs};

@@ -193,6 +193,17 @@ std::optional<Plan> fill_late(const FillRequest& request, const Ledger& ledger,
   return completes(bare, plan) ? std::optional(std::move(plan)) : std::nullopt;
 }
 
+// For a job that has yet to start and would end too early: the plan that starts so much later.
+std::optional<Plan> fill_waiting(const FillRequest& request, const Ledger& ledger,
+                                 const ScalingPoint& level, Instant finish) {
+  if (request.share > 0 || finish >= request.soonest) {
+    return std::nullopt;
+  }
+  FillRequest later = request;
+  later.start += request.soonest - finish;
+  return fill_early(later, ledger, level);
+}
+
 }  // namespace
 
 Duration planned_pause(const ResizeCost& costs, const Job& job, int from, int to) {
@@ -238,11 +249,13 @@ std::optional<Plan> fill(const FillRequest& request, const Ledger& ledger) {
     }
     auto plan = fill_early(request, ledger, level);
     if (plan && request.shape == FillShape::Late) {
-      auto late = fill_late(request, ledger, level);
-      return late ? late : plan;
+      if (auto late = fill_late(request, ledger, level)) {
+        return late;
+      }
     }
     if (plan) {
-      return plan;
+      auto waiting = fill_waiting(request, ledger, level, plan->finish());
+      return waiting ? waiting : plan;
     }
   }
   return std::nullopt;

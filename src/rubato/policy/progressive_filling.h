@@ -39,8 +39,9 @@ struct FillRequest {
   Instant ready{};  // An earlier pause lasts until here.
   FillShape shape = FillShape::Early;
   Duration late_margin = kLateMargin;
-  Duration reserve{};        // Time to keep in hand for pauses nobody can foresee.
-  int share = 0;             // Workers just before `start`; another number costs a pause.
+  Instant soonest = Instant::min();  // A job that has yet to start waits rather than end earlier.
+  Duration reserve{};                // Time to keep in hand for pauses nobody can foresee.
+  int share = 0;                     // Workers just before `start`; another number costs a pause.
   const Job* job = nullptr;  // With `costs`: whose pauses these are; without, resizing is free.
   const ResizeCost* costs = nullptr;
   const PlannedStalls* stalls = nullptr;  // Rounds of others at which this job must stop too.
