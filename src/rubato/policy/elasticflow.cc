@@ -32,8 +32,9 @@ Plan within(const Plan& plan, Instant from, Instant to) {
 bool pays(const Contender& who, int workers, const View& view) {
   const JobState& job = *who.state;
   const double left = job.work_left(view.now) / job.speed_factor;
+  const double expected = std::max(0.0, left - job.job.padding / job.speed_factor);
   if (job.quote.is_kept() &&
-      later(view.now, from_seconds(left / who.curve->speed(workers))) < job.quote.soonest) {
+      later(view.now, from_seconds(expected / who.curve->speed(workers))) < job.quote.soonest) {
     return false;
   }
   if (job.share == 0) {

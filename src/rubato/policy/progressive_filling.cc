@@ -195,7 +195,9 @@ std::optional<Plan> fill_late(const FillRequest& request, const Ledger& ledger,
 
 // For a job that has yet to start and would end too early: the plan that starts so much later.
 std::optional<Plan> fill_waiting(const FillRequest& request, const Ledger& ledger,
-                                 const ScalingPoint& level, Instant finish) {
+                                 const ScalingPoint& level, Instant planned) {
+  const double padding = request.job == nullptr ? 0 : request.job->padding;
+  const Instant finish = planned - from_seconds(padding / (level.speed * request.speed_factor));
   if (request.share > 0 || finish >= request.soonest) {
     return std::nullopt;
   }
