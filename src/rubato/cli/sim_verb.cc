@@ -138,8 +138,8 @@ Result<Setup> set_up(const SimArguments& arguments) {
       .options = SimOptions{.accounting = *accounting,
                             .slot = from_seconds(arguments.slot_seconds),
                             .restart = restart_of(arguments),
-                            .grid = *grid,
                             .firm_quotes = arguments.firm_quotes,
+                            .grid = *grid,
                             .share_profiles = arguments.share_profiles,
                             .seed = arguments.seed,
                             .faults = *faults,
@@ -265,6 +265,27 @@ int code_of(const Setup& setup, std::span<const RunGroup> groups) {
   return kExitOk;
 }
 
+void add_engine_options(CLI::App& verb, SimArguments& arguments) {
+  verb.add_option("--slot", arguments.slot_seconds, "Least seconds between two rounds")
+      ->check(CLI::Range(0.001, 1e6));
+  verb.add_option("--rounds", arguments.rounds,
+                  "grid: only at multiples of the slot (default with --profiles); events: as soon "
+                  "as the last one is a slot ago");
+  verb.add_option("--restart", arguments.restart_seconds,
+                  "Seconds a change of workers costs under physical overhead; else by model, or 30 "
+                  "with --profiles")
+      ->check(CLI::Range(0.0, 1e6));
+  verb.add_option("--firm-quotes", arguments.firm_quotes,
+                  "Part of its time by which a promised job may end later than quoted (policies "
+                  "that keep quotes); 0: quotes are forecasts")
+      ->check(CLI::Range(0.0, 1.0));
+  verb.add_flag("--share-profiles", arguments.share_profiles,
+                "Jobs of one model learn step times from each other (policies that adapt batches)");
+  verb.add_option("--overhead", arguments.overhead, "artifact, physical or none");
+  verb.add_option("--objective", arguments.objective,
+                  "deadlines, jct, value or fair: picks the policy if none is named");
+}
+
 }  // namespace
 
 int run_sim(const SimArguments& arguments) {
@@ -313,26 +334,7 @@ void add_sim_verb(CLI::App& app, int& code, const std::string& command) {
       "--profiles", arguments->profiles,
       "Folder of measured profiles, one subfolder per application: placements[-TYPE].csv, "
       "...");
-  verb->add_option("--slot", arguments->slot_seconds, "Least seconds between two rounds")
-      ->check(CLI::Range(0.001, 1e6));
-  verb->add_option("--rounds", arguments->rounds,
-                   "grid: only at multiples of the slot (default with --profiles); events: as soon "
-                   "as the last one is a slot ago");
-  verb->add_option(
-          "--restart", arguments->restart_seconds,
-          "Seconds a change of workers costs under physical overhead; else by model, or 30 "
-          "with --profiles")
-      ->check(CLI::Range(0.0, 1e6));
-  verb->add_option("--firm-quotes", arguments->firm_quotes,
-                   "Part of its time by which a promised job may end later than quoted (policies "
-                   "that keep quotes); 0: quotes are forecasts")
-      ->check(CLI::Range(0.0, 1.0));
-  verb->add_flag(
-      "--share-profiles", arguments->share_profiles,
-      "Jobs of one model learn step times from each other (policies that adapt batches)");
-  verb->add_option("--overhead", arguments->overhead, "artifact, physical or none");
-  verb->add_option("--objective", arguments->objective,
-                   "deadlines, jct, value or fair: picks the policy if none is named");
+  add_engine_options(*verb, *arguments);
   verb->add_option("--noise", arguments->noises,
                    "Spread of true speeds around the known ones; several: 0,0.2")
       ->delimiter(',')

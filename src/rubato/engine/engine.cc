@@ -37,6 +37,7 @@ Result<std::unique_ptr<Placer>> placer_for(const Topology& topology, const Engin
 
 std::vector<TenantGpus> tenant_gpus(const std::vector<TenantQuota>& quotas) {
   std::vector<TenantGpus> tenants;
+  tenants.reserve(quotas.size());
   for (const TenantQuota& quota : quotas) {
     tenants.push_back({.tenant = quota.tenant, .gpus = quota.gpus});
   }

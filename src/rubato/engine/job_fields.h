@@ -23,6 +23,7 @@ inline constexpr std::array<std::string_view, 5> kVerdictNames = {"admit", "refu
 
 [[nodiscard]] inline std::vector<std::string_view> reason_names() {
   std::vector<std::string_view> names;
+  names.reserve(kReasons);
   for (int i = 0; i < kReasons; ++i) {
     names.push_back(to_string(static_cast<Reason>(i)));
   }

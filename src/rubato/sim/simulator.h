@@ -20,8 +20,8 @@ struct SimOptions {
   Accounting accounting = Accounting::Physical;
   Duration slot = std::chrono::seconds{60};
   Duration restart = kByModel;
-  bool grid = false;
   double firm_quotes = 0;  // As in EngineOptions.
+  bool grid = false;
   bool share_profiles = false;
   std::uint64_t seed = 0;
   FaultOptions faults{};
