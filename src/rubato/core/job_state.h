@@ -29,7 +29,7 @@ struct Usage {
 /// The finish a job was quoted, while plans keep it; see engine/firm_quotes.h.
 struct FirmQuote {
   Instant finish = kNever;   // kNever: only the deadline is kept.
-  Instant soonest = kNever;  // No GPUs are spent on ending earlier than this.
+  Instant soonest = kNever;  // Rather than end earlier it waits.
   Instant asked = kNever;    // The deadline its owner asked for; that of the job is earlier.
 
   [[nodiscard]] bool is_kept() const { return finish != kNever; }

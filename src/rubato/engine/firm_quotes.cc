@@ -12,8 +12,7 @@ namespace rubato {
 namespace {
 
 constexpr double kPace = 0.5;  // Of the way from the earliest finish to the deadline.
-// Parts of the tolerance: what plans may use of it, the rest being for reality, and what spare GPUs
-// may make a job early by.
+// Parts of the tolerance that plans may use, late and early; the rest is for reality.
 constexpr double kDelay = 0.7;
 constexpr double kHurry = 0.2;
 constexpr double kYieldShare = 0.05;    // Of all quotes, that newcomers may make yield.

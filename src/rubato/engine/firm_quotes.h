@@ -1,8 +1,8 @@
 // Quotes that are kept: a job ends when it was told it would, to within a tolerance.
 //
 // A forecast alone cannot be trusted: those who come later take the idle GPUs it counted on. So a
-// promised job is quoted a finish when it arrives, planned from then on to end within most of
-// the tolerance, and not hurried, since GPUs spent on ending early are missing elsewhere:
+// promised job is quoted a finish when it arrives, and planned from then on to end within most of
+// the tolerance of it. It is not hurried: idle GPUs go to jobs without a quote.
 // 1. A copy of the engine is played on: as soon as this could the job end if nobody came any more.
 // 2. The quote lies half way from there to its deadline, which leaves room for those who do come.
 // 3. With that as its terms a copy is played on again, until quote and outcome agree.

@@ -27,19 +27,17 @@ Plan within(const Plan& plan, Instant from, Instant to) {
   return part;
 }
 
-// True if the job ends earlier with this many workers, the pause of changing included, and not
-// earlier than it is to.
+// True if the job ends earlier with this many workers, the pause of changing included, and is not
+// to end when it was quoted.
 bool pays(const Contender& who, int workers, const View& view) {
   const JobState& job = *who.state;
-  const double left = job.work_left(view.now) / job.speed_factor;
-  const double expected = std::max(0.0, left - job.job.padding / job.speed_factor);
-  if (job.quote.is_kept() &&
-      later(view.now, from_seconds(expected / who.curve->speed(workers))) < job.quote.soonest) {
+  if (job.quote.is_kept()) {
     return false;
   }
   if (job.share == 0) {
     return true;
   }
+  const double left = job.work_left(view.now) / job.speed_factor;
   const Duration pause = planned_pause(view.costs, job.job, job.share, workers);
   return to_seconds(pause) + left / who.curve->speed(workers) < left / who.curve->speed(job.share);
 }

@@ -13,8 +13,8 @@
 //   left over first, and never keeps others out.
 // - A new job is first fitted beside the plans as they are; only if that fails are all plans made
 //   anew from the work that is really left.
-// - A job whose quote is to be kept (FirmQuote) gets no spare GPUs that would only make it early,
-//   and may end by the deadline its owner asked for when a fault makes the quote impossible.
+// - A job whose quote is to be kept (FirmQuote) gets what is planned and no spare GPUs, and may end
+//   by the deadline its owner asked for when a fault makes the quote impossible.
 // - With several pools a promised job stays in the pool of its plan; the others are spread so that
 //   none waits while a pool has room for it (elasticflow_pools.h).
 #pragma once
