@@ -166,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(Engine, GrowingCluster, testing::ValuesIn(names_of_poli
                          });
 
 TEST_P(GrowingCluster, StaysSound) {
-  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
     Engine grown = engine(seed);
     GrowingLife life(grown, seed);
     for (int i = 0; i < kJoinSteps; ++i) {

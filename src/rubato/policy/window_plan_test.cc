@@ -71,7 +71,7 @@ struct RandomWindow {
   Window window;
 };
 
-constexpr int kWindows = 1'000;
+constexpr int kWindows = 2'000;
 
 TEST(WindowPlan, RowsAreTheBestChoiceOfRounds) {
   Random random(1);
