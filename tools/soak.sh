@@ -52,8 +52,13 @@ fixed=()
 if setarch -R true 2>/dev/null; then
   fixed=(setarch -R)
 fi
-export TSAN_OPTIONS="suppressions=$PWD/tools/tsan.supp ${TSAN_OPTIONS:-}"
+options=${TSAN_OPTIONS:-}
+both=$(mktemp)
+trap 'rm -f "$both"' EXIT
+cat tools/tsan.supp tools/tsan_grpc.supp >"$both"
+export TSAN_OPTIONS="suppressions=$both $options"
 sanitize tsan "${fixed[@]}"
+export TSAN_OPTIONS="suppressions=$PWD/tools/tsan.supp $options"
 "${fixed[@]}" python3 -B tools/soak_runtime.py --build build-tsan --seconds "$seconds"
 # Ten minutes of a live session: the dashboard's memory must not grow.
 cmake --build --preset release -j "$jobs" --target rubato
