@@ -23,6 +23,13 @@ if(RUBATO_SANITIZE)
   set(RUBATO_TEST_TIMEOUT 900)
 endif()
 
+# Thousands of small worlds come and go in a test. A heap that is not given back after each of them,
+# and that keeps more small blocks at hand, saves a sixth of the time.
+set(RUBATO_HEAP_OF_TESTS "GLIBC_TUNABLES=glibc.malloc.tcache_count=2000")
+string(APPEND RUBATO_HEAP_OF_TESTS ":glibc.malloc.trim_threshold=268435456")
+string(APPEND RUBATO_HEAP_OF_TESTS ":glibc.malloc.mmap_threshold=268435456")
+string(APPEND RUBATO_HEAP_OF_TESTS ":glibc.malloc.top_pad=16777216")
+
 # rubato_library(<folder> [DEPS <folder>...] [LINK <target>...])
 # DEPS are other folders, LINK third-party targets. A folder without sources is header-only.
 function(rubato_library folder)
@@ -66,6 +73,7 @@ function(rubato_library folder)
         # Only `make unit` builds them so, whose users want to wait for compilers and not for tests.
         target_compile_options(${folder}_test PRIVATE -O2)
       endif()
+      set_tests_properties(${folder}_test PROPERTIES ENVIRONMENT "${RUBATO_HEAP_OF_TESTS}")
     endif()
     if(${folder}_test IN_LIST RUBATO_LONG_TESTS AND RUBATO_SANITIZE)
       rubato_halve_test(${folder}_test)

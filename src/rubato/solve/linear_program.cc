@@ -196,25 +196,39 @@ void configure(CbcModel& model, Goal goal, const SolveLimits& limits) {
   model.addHeuristic(&dive);
 }
 
-// Whether an objective falls short of the one that values must beat; rounding does not decide.
-bool is_too_low(const Solution& relaxed, Goal goal, const SolveLimits& limits) {
-  constexpr double kRounding = 1e-7;
+// By how much an objective beats the one that values must beat.
+double lead_of(const Solution& solution, Goal goal, const SolveLimits& limits) {
   if (!limits.better_than) {
-    return false;
+    return std::numeric_limits<double>::infinity();
   }
-  const double short_by = goal == Goal::Maximise ? *limits.better_than - relaxed.objective
-                                                 : relaxed.objective - *limits.better_than;
-  return short_by > kRounding;
+  return goal == Goal::Maximise ? solution.objective - *limits.better_than
+                                : *limits.better_than - solution.objective;
+}
+
+// Whether values of the relaxation are whole where they have to be.
+bool is_whole(const LinearProgram& program, const std::vector<double>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (program.variables()[i].is_whole &&
+        std::abs(values[i] - std::round(values[i])) > kWholeTolerance) {
+      return false;
+    }
+  }
+  return true;
 }
 
 Solution solve_whole(const LinearProgram& program, const SolveLimits& limits) {
+  constexpr double kRounding = 1e-7;  // Rounding decides neither way; branch and bound does.
   // The relaxation tells apart what branch and bound calls infeasible.
   Solution relaxed = solve_linear(program, limits);
   if (relaxed.status != SolveStatus::Optimal) {
     return relaxed;
   }
-  if (is_too_low(relaxed, program.goal(), limits)) {
+  const double lead = lead_of(relaxed, program.goal(), limits);
+  if (lead < -kRounding) {
     return Solution{.status = SolveStatus::Infeasible};
+  }
+  if (lead > kRounding && is_whole(program, relaxed.values)) {
+    return with_values(program, SolveStatus::Optimal, relaxed.values.data(), Whole::Rounded);
   }
   ClpSimplex simplex;
   load(simplex, program);

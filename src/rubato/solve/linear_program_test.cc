@@ -201,6 +201,20 @@ TEST(LinearProgram, FindsNothingBetterThanTheBest) {
   }
 }
 
+TEST(LinearProgram, TakesARelaxationThatIsWholeOnlyIfItIsBetter) {
+  LinearProgram program(Goal::Minimise);
+  const std::size_t x = program.add({.worth = 1, .is_whole = true});
+  const std::size_t y = program.add({.worth = 2});
+  program.add_row(std::vector<Term>{{x, 1}, {y, 1}}, Relation::AtLeast, 3);
+
+  const Solution solution = solve(program, {.better_than = 3.5});
+
+  EXPECT_EQ(solution.status, SolveStatus::Optimal);
+  EXPECT_EQ(solution.values, (std::vector<double>{3, 0}));
+  EXPECT_FALSE(solve(program, {.better_than = 3.0}).has_values());
+  EXPECT_FALSE(solve(program, {.better_than = 2.5}).has_values());
+}
+
 TEST(LinearProgram, FailsWhenIterationsRunOutBeforeAnyAnswer) {
   EXPECT_EQ(solve(hard_program(), {.iterations_max = 1}).status, SolveStatus::Failed);
 }
