@@ -28,38 +28,28 @@ def errors_table(live: list[Outcome]) -> Table:
     return table
 
 
-def neighbours(one: Outcome, all_jobs: list[Outcome]) -> tuple[int, int]:
-    """Jobs that came, and that went, between its submission and its quoted finish."""
+def arrivals_after(one: Outcome, all_jobs: list[Outcome]) -> int:
+    """Promised jobs that came between its submission and its quoted finish."""
     end = one.quoted if one.quoted is not None else one.submitted
-    came = sum(other.promised and one.submitted < other.submitted < end for other in all_jobs)
-    went = sum(
-        other.finished is not None and other.submitted < one.submitted < other.finished < end
-        for other in all_jobs
-    )
-    return came, went
+    return sum(other.promised and one.submitted < other.submitted < end for other in all_jobs)
 
 
-def causes_table(live: list[Outcome], simulated: list[Outcome]) -> Table:
-    """How much of the error is in the plan itself: the simulator's finish of the same quote."""
+def causes_table(live: list[Outcome]) -> Table:
+    """Whether those who came later spoiled the quotes of those who were there."""
     table = Table("Where quote errors come from (absolute errors, percent of the quoted duration)",
-                  ["jobs that came before the quoted finish", "jobs", "p50", "p90", "p90 simulated"])  # fmt: skip
-    finish = {one.name: one.finished for one in simulated}
-    groups: dict[str, list[tuple[float, float | None]]] = {}
+                  ["jobs that came before the quoted finish", "jobs", "p50", "p90"])  # fmt: skip
+    groups: dict[str, list[float]] = {}
     for one in live:
         if one.quote_error is None or one.quoted is None:
             continue
-        came, _ = neighbours(one, live)
+        came = arrivals_after(one, live)
         label = "none" if came == 0 else "1 or 2" if came <= 2 else "3 to 9" if came < 10 else "10 or more"
-        ended = finish.get(one.name)
-        ideal = abs(ended - one.quoted) / (one.quoted - one.submitted) if ended is not None else None
-        groups.setdefault(label, []).append((abs(one.quote_error), ideal))
+        groups.setdefault(label, []).append(abs(one.quote_error))
     for label in ("none", "1 or 2", "3 to 9", "10 or more"):
-        found = groups.get(label, [])
-        if found:
-            errors = [error for error, _ in found]
-            ideals = [ideal for _, ideal in found if ideal is not None]
-            shown = [percentile(errors, 0.5), percentile(errors, 0.9), percentile(ideals, 0.9)]
-            table.rows.append([label, str(len(found)), *(f"{100 * value:.1f}" for value in shown)])
+        errors = groups.get(label, [])
+        if errors:
+            shown = [percentile(errors, 0.5), percentile(errors, 0.9)]
+            table.rows.append([label, str(len(errors)), *(f"{100 * value:.1f}" for value in shown)])
     return table
 
 

@@ -122,7 +122,7 @@ def measure(arguments: argparse.Namespace) -> tuple[Report, int]:
     preface += [origin(binary), source, f"EMULATED GPUs: {settings}"]
     preface.append(f"load of the machine before: {load:.1f}, after: {os.getloadavg()[0]:.1f}")
     tables = [result_table(numbers_of(live), numbers_of(simulated))]
-    others = [errors_table(live), causes_table(live, simulated), pairs_table(live, simulated), expected]
+    others = [errors_table(live), causes_table(live), pairs_table(live, simulated), expected]
     rows = [{"world": world} | vars(one) for world, found in (("live", live), ("simulated", simulated))
             for one in found]  # fmt: skip
     return Report(f"testbed-{name}", "Live against simulated", preface, tables, others, rows), missed

@@ -137,11 +137,11 @@ class Compared(unittest.TestCase):
         self.assertEqual(percentile([3, 1, 2], 0.5), 2)
         self.assertEqual(percentile([1, 2, 3, 4], 0.9), 4)
 
-    def test_neighbours_are_those_that_came_before_the_quoted_finish(self) -> None:
+    def test_arrivals_after_a_job_are_those_before_its_quoted_finish(self) -> None:
         one = Outcome("a", 0, 99, 10, True, quoted=10)
         others = [Outcome("b", 5, 99, 50, True), Outcome("c", 11, 99, 50, True), Outcome("d", 6, 99)]
 
-        self.assertEqual(analysis.neighbours(one, [one, *others]), (1, 0))
+        self.assertEqual(analysis.arrivals_after(one, [one, *others]), 1)
 
 
 class Runner(unittest.TestCase):

@@ -6,86 +6,92 @@ export interface Use extends Slot { job: string; from: number; to: number }
 export interface Share { from: number; to: number; workers: number }
 export interface ProjectedNode { name: string; slots: number }
 
-const key = (slot: Slot) => `${slot.node}\n${slot.index}`
+interface Seat extends Slot { since: number }
 
+/** Free and held slots by node, so that a change costs what it moves and not what there is. */
 class Board {
-  owner = new Map<string, string>()
-  since = new Map<string, number>()
-  slots = new Map<string, Slot>()
   uses: Use[] = []
+  private free = new Map<string, number[]>() // Each node's, rising.
+  private seats = new Map<string, Map<string, Seat[]>>() // By job and node.
 
   constructor(nodes: ProjectedNode[]) {
-    for (const node of nodes) {
-      for (let index = 0; index < node.slots; index++) {
-        const slot = { node: node.name, index }
-        this.slots.set(key(slot), slot)
+    for (const node of nodes) this.free.set(node.name, Array.from({ length: node.slots }, (_, index) => index))
+  }
+  count(job: string): number {
+    let sum = 0
+    for (const seats of this.seats.get(job)?.values() ?? []) sum += seats.length
+    return sum
+  }
+  give(at: number, job: string, slot: Slot): void {
+    const room = this.free.get(slot.node)
+    const place = room?.indexOf(slot.index) ?? -1
+    if (place < 0) return
+    room!.splice(place, 1)
+    const nodes = this.seats.get(job) ?? new Map<string, Seat[]>()
+    nodes.set(slot.node, [...(nodes.get(slot.node) ?? []), { ...slot, since: at }])
+    this.seats.set(job, nodes)
+  }
+  /** Leaves nodes where it has little first. */
+  shrink(at: number, job: string, by: number): void {
+    const nodes = [...this.seats.get(job)!].sort((a, b) => a[1].length - b[1].length)
+    for (const [node, seats] of nodes) {
+      seats.sort((a, b) => a.index - b.index)
+      const gone = seats.splice(Math.max(0, seats.length - by))
+      by -= gone.length
+      this.free.set(node, [...this.free.get(node)!, ...gone.map((seat) => seat.index)].sort((a, b) => a - b))
+      for (const seat of gone) if (at > seat.since) this.uses.push({ node, index: seat.index, job, from: seat.since, to: at })
+      if (seats.length === 0) this.seats.get(job)!.delete(node)
+    }
+    if (this.count(job) === 0) this.seats.delete(job)
+  }
+  /** Stays where it has most, else goes where it just fits, else where there is most room. */
+  grow(at: number, job: string, by: number): void {
+    const own = (node: string) => this.seats.get(job)?.get(node)?.length ?? 0
+    const fit = (room: number) => (room >= by ? 1 / room : room - Number.MAX_SAFE_INTEGER)
+    const nodes = [...this.free].filter(([, room]) => room.length > 0)
+      .map(([node, room]) => ({ node, own: own(node), fit: fit(room.length) })).sort((a, b) => b.own - a.own || b.fit - a.fit)
+    for (const { node } of nodes) {
+      if (by === 0) return
+      for (const index of this.free.get(node)!.slice(0, by)) {
+        this.give(at, job, { node, index })
+        by--
       }
     }
   }
-  give(at: number, job: string, slot: Slot): void {
-    this.owner.set(key(slot), job)
-    this.since.set(key(slot), at)
+  end(at: number): void {
+    for (const job of [...this.seats.keys()]) this.shrink(at, job, this.count(job))
   }
-  take(at: number, id: string): void {
-    const from = this.since.get(id)!
-    if (at > from) this.uses.push({ ...this.slots.get(id)!, job: this.owner.get(id)!, from, to: at })
-    this.owner.delete(id)
-    this.since.delete(id)
-  }
-  held(job: string): string[] {
-    return [...this.owner].filter(([, owner]) => owner === job).map(([id]) => id)
-  }
-  /** By node: how many slots the job has there, or are free. */
-  private count(ids: string[]): Map<string, number> {
-    const counts = new Map<string, number>()
-    for (const id of ids) counts.set(this.slots.get(id)!.node, (counts.get(this.slots.get(id)!.node) ?? 0) + 1)
-    return counts
-  }
-  shrink(at: number, job: string, by: number): void {
-    const held = this.held(job)
-    const counts = this.count(held)
-    const order = held.sort((a, b) => counts.get(this.slots.get(a)!.node)! - counts.get(this.slots.get(b)!.node)! || this.slots.get(b)!.index - this.slots.get(a)!.index)
-    for (const id of order.slice(0, by)) this.take(at, id)
-  }
-  grow(at: number, job: string, by: number): void {
-    const own = this.count(this.held(job))
-    const free = [...this.slots.keys()].filter((id) => !this.owner.has(id))
-    const room = this.count(free)
-    const rank = (id: string) => {
-      const node = this.slots.get(id)!.node
-      const fits = room.get(node)! >= by ? 1000 - room.get(node)! : room.get(node)!
-      return (own.get(node) ?? 0) * 1e6 + fits
+}
+
+/** How many workers each job is to have from each moment on. */
+function turns(now: number, held: string[], plans: Map<string, Share[]>): [number, Map<string, number>][] {
+  const all = new Map<number, Map<string, number>>([[now, new Map()]])
+  const set = (at: number, job: string, workers: number) => all.set(at, (all.get(at) ?? new Map<string, number>()).set(job, workers))
+  for (const [job, shares] of plans) {
+    for (const share of shares.filter((each) => each.to > now).sort((a, b) => a.from - b.from)) {
+      set(Math.max(share.from, now), job, share.workers)
+      set(share.to, job, 0)
     }
-    const order = free.sort((a, b) => rank(b) - rank(a))
-    for (const id of order.slice(0, by)) this.give(at, job, this.slots.get(id)!)
   }
+  for (const job of held) if (!all.get(now)!.has(job)) set(now, job, 0)
+  return [...all].sort((a, b) => a[0] - b[0])
 }
 
 /** Who will use which slot from `now` on. */
 export function project(now: number, nodes: ProjectedNode[], held: { job: string; slot: Slot }[], plans: Map<string, Share[]>): Use[] {
   const board = new Board(nodes)
-  for (const { job, slot } of held) if (board.slots.has(key(slot))) board.give(now, job, slot)
-  const moments = new Set<number>([now])
-  for (const shares of plans.values()) {
-    for (const share of shares) {
-      if (share.from > now) moments.add(share.from)
-      if (share.to > now) moments.add(share.to)
-    }
-  }
-  const jobs = new Set([...plans.keys(), ...held.map((each) => each.job)])
-  const sorted = [...moments].sort((a, b) => a - b)
-  for (const at of sorted) {
-    const changes: [string, number][] = []
-    for (const job of jobs) {
-      const share = plans.get(job)?.find((each) => each.from <= at && at < each.to)
-      const change = (share?.workers ?? 0) - board.held(job).length
+  for (const { job, slot } of held) board.give(now, job, slot)
+  const all = turns(now, held.map((each) => each.job), plans)
+  for (const [at, wanted] of all) {
+    const growing: [string, number][] = []
+    for (const [job, workers] of wanted) {
+      const change = workers - board.count(job)
       if (change < 0) board.shrink(at, job, -change)
-      if (change > 0) changes.push([job, change])
+      if (change > 0) growing.push([job, change])
     }
-    for (const [job, by] of changes.sort((a, b) => b[1] - a[1])) board.grow(at, job, by)
+    for (const [job, by] of growing.sort((a, b) => b[1] - a[1])) board.grow(at, job, by)
   }
-  const end = sorted[sorted.length - 1]
-  for (const id of [...board.owner.keys()]) board.take(end, id)
+  board.end(all[all.length - 1][0])
   return board.uses
 }
 

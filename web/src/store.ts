@@ -1,18 +1,19 @@
 // What all pages share: who we are, every job, and the newest events. Jobs are loaded once, page by
 // page; from then on events say which of them to ask for again, at most once a second, and those
-// that train are asked for together every few seconds while somebody looks.
+// that are not over are asked for every few seconds while somebody looks (refresh.ts).
 import { useEffect, useState } from 'preact/hooks'
 import { get } from './api'
 import { kept } from './kept'
+import { FIRST_PAGE, nextPage, toAskFor } from './refresh'
 import { follow } from './stream'
 import { OVER, type EventRecord, type JobList, type JobStatus, type Me, type Version } from './types'
 
-const FIRST_PAGE = 200
+const FEW = 200 // Of the first answer, which has to be there at once.
 const PAGE = 1000
+const IDS_MAX = 500 // In one address.
 const FLUSH_MS = 1000
 const ACTIVE_MS = 3000
 const RETRY_MS = 1500
-const SINGLES_MAX = 8
 const EVENTS_KEPT = 400
 
 class Store {
@@ -31,6 +32,7 @@ class Store {
   private stop?: AbortController
   private isFlushing = false
   private activeAt = 0
+  private cursor = FIRST_PAGE
   private scheduled = false
 
   subscribe(listener: () => void): () => void {
@@ -72,7 +74,7 @@ class Store {
   }
 
   private async load(signal: AbortSignal): Promise<void> {
-    const first = await get<JobList>(`/v1/jobs?page_size=${FIRST_PAGE}`, signal)
+    const first = await get<JobList>(`/v1/jobs?page_size=${FEW}`, signal)
     this.take(first.jobs)
     this.version = await get<Version>('/v1/version', signal)
     const since = await this.readEvents(signal)
@@ -82,7 +84,7 @@ class Store {
     if (kept) return
     this.timers.push(setInterval(() => void this.flush(), FLUSH_MS))
     void follow(since, (events) => this.hear(events), (state) => {
-      if (state.connected && this.isConnected === false) this.dirty.add('')
+      if (state.connected && this.isConnected === false) this.activeAt = 0
       this.isConnected = state.connected
       this.changed()
     }, signal)
@@ -98,6 +100,7 @@ class Store {
     this.isComplete = false
     this.isConnected = undefined
     this.dirty.clear()
+    this.cursor = FIRST_PAGE
   }
 
   private async loadRest(token: string, signal: AbortSignal): Promise<void> {
@@ -140,22 +143,21 @@ class Store {
     const isDue = Date.now() - this.activeAt > ACTIVE_MS && !document.hidden && this.active().length > 0
     if (this.isFlushing || (this.dirty.size === 0 && !isDue)) return
     this.isFlushing = true
-    const asked = new Set(this.dirty)
+    const signal = this.stop?.signal
+    const changed = new Set(this.dirty)
     this.dirty.clear()
     try {
-      const active = await get<JobList>(`/v1/jobs?state=ACTIVE&page_size=${PAGE}`, this.stop?.signal)
+      const page = await get<JobList>(`/v1/jobs?state=ACTIVE&page_size=${PAGE}&page_token=${this.cursor.token}`, signal)
       this.activeAt = Date.now()
-      const found = new Set(active.jobs.map((job) => job.id))
-      for (const job of this.active()) if (!found.has(job.id)) asked.add(job.id)
-      asked.delete('')
-      this.take(active.jobs)
-      const rest = [...asked].filter((id) => !found.has(id))
-      if (rest.length > SINGLES_MAX) {
-        this.take((await get<JobList>(`/v1/jobs?page_size=${PAGE}`, this.stop?.signal)).jobs)
-      } else {
-        this.take(await Promise.all(rest.map((id) => get<JobStatus>(`/v1/jobs/${id}`, this.stop?.signal))))
+      const ids = toAskFor(changed, this.jobs.values(), this.cursor, page)
+      this.cursor = nextPage(page)
+      this.take(page.jobs)
+      for (let i = 0; i < ids.length; i += IDS_MAX) {
+        this.take((await get<JobList>(`/v1/jobs?ids=${ids.slice(i, i + IDS_MAX)}&page_size=${IDS_MAX}`, signal)).jobs)
       }
-    } catch { /* The stream tells when the platform is there again. */ }
+    } catch {
+      if (!signal?.aborted) changed.forEach((id) => this.dirty.add(id))
+    }
     this.isFlushing = false
   }
 

@@ -5,7 +5,8 @@ import { decimals, shellWords, speedAt, speedPoints } from '../src/numbers'
 import { lastUntil } from '../src/pages/past'
 import { specOf } from '../src/pages/submit'
 import { breaks, fittingView, jobBars, jobRows, nodeBars, planData } from '../src/plan_data'
-import { blocks, project, sharesOf } from '../src/project'
+import { blocks, project, sharesOf, type Share } from '../src/project'
+import { FIRST_PAGE, nextPage, toAskFor } from '../src/refresh'
 import { routeOf } from '../src/router'
 import { recordOf, splitMessages } from '../src/stream'
 import { deadlineText, spanText, ticks } from '../src/time'
@@ -41,6 +42,17 @@ export function run(test: Test, assert: Assert): void {
       assert.ok(all.length > 0 && all.length <= 62, `${span}: ${all.length}`)
       assert.ok(all.every((tick) => tick.at >= T && tick.at <= T + span))
     }
+  })
+  test('jobs beyond one page of those that wait are asked for in turn, who trains or changed at every turn', () => {
+    const job = (id: number, workers = 0, state = 'ADMITTED') => ({ id: `${id}`, state, workers }) as JobStatus
+    const known = [job(9), job(8, 0, 'SUCCEEDED'), job(7), job(6), job(5), job(4, 2, 'RUNNING'), job(3)]
+    const first = { jobs: [job(9), job(6)], next_page_token: 'on' }
+    assert.deepEqual(toAskFor(['2', '9'], known, FIRST_PAGE, first), ['2', '7', '4'])
+    const second = nextPage(first)
+    assert.deepEqual(second, { token: 'on', below: 6 })
+    const last = { jobs: [job(5)], next_page_token: '' }
+    assert.deepEqual(toAskFor([], known, second, last), ['4', '3'])
+    assert.deepEqual(nextPage(last), FIRST_PAGE)
   })
   test('curves are straight between their points', () => {
     const points = [{ workers: 4, steps_per_second: 30 }, { workers: 1, steps_per_second: 10 }]
@@ -102,6 +114,12 @@ export function run(test: Test, assert: Assert): void {
     assert.ok(uses.filter((use) => use.job === '1' && use.from === 0 && use.node === 'a').length === 4, 'it stays where it sits')
     assert.deepEqual(sharesOf(uses).get('1'), plans.get('1'))
     assert.equal(blocks(uses.filter((use) => use.job === '3')).reduce((sum, block) => sum + block.count, 0), 4)
+  })
+  test('ten thousand planned jobs are put onto nodes while one looks', () => {
+    const nodes = Array.from({ length: 125 }, (_, i) => ({ name: `n${i}`, slots: 8 }))
+    const plans = new Map(Array.from({ length: 10_000 }, (_, i): [string, Share[]] => [`${i}`, [{ from: i * 10, to: i * 10 + 500, workers: 1 + (i % 3) }]]))
+    const uses = project(0, nodes, [], plans)
+    assert.equal(uses.length, 3334 + 2 * 3333 + 3 * 3333)
   })
   test('a plan shows past, future and which promises would break', () => {
     const timeline: Timeline = {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "rubato/base/time.h"
 #include "rubato/live/caller.h"
@@ -18,6 +19,7 @@ namespace rubato {
 struct JobQuery {
   std::string state{};  // Empty: any; ACTIVE: all that are not over.
   std::string tenant{};
+  std::vector<std::uint64_t> ids{};  // Falling; empty: any.
   std::string page_token{};
   int page_size = 100;
 };

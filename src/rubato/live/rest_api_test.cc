@@ -243,8 +243,9 @@ TEST_F(RestApiTest, UnknownPathsMethodsAndParameters) {
   EXPECT_EQ(parameter["suggestion"], "state");
   for (const char* const bad :
        {"/v1/jobs?page_size=0", "/v1/jobs?page_size=1001", "/v1/jobs?page_size=x",
-        "/v1/events?since=-1", "/v1/events?limit=1e9", "/v1/report?since=soon",
-        "/v1/report?since=-1", "/v1/jobs?state=a&state=b", "/v1/nodes?access_token=secret"}) {
+        "/v1/jobs?ids=1,x", "/v1/jobs?ids=0", "/v1/jobs?ids=,", "/v1/events?since=-1",
+        "/v1/events?limit=1e9", "/v1/report?since=soon", "/v1/report?since=-1",
+        "/v1/jobs?state=a&state=b", "/v1/nodes?access_token=secret"}) {
     EXPECT_EQ(ask("GET", bad).status, 400) << bad;
   }
 }

@@ -1,5 +1,11 @@
+#include <algorithm>
+#include <functional>
+#include <sstream>
 #include <utility>
 
+#include <fmt/core.h>
+
+#include "rubato/base/parse.h"
 #include "rubato/live/http_target.h"
 #include "rubato/live/rest_functions.h"
 #include "rubato/live/utf8.h"
@@ -12,6 +18,25 @@ constexpr std::size_t kKeyBytesMax = 255;
 std::string query_text(const RestCall& call, const std::string& name) {
   const auto found = call.query.find(name);
   return found == call.query.end() ? std::string{} : found->second;
+}
+
+// Numbers of jobs between commas, falling and each once.
+Answered<std::vector<std::uint64_t>> query_ids(const RestCall& call) {
+  std::vector<std::uint64_t> ids;
+  std::istringstream text(query_text(call, "ids"));
+  for (std::string each; std::getline(text, each, ',');) {
+    const auto id = parse_int(each);
+    if (!id || *id < 1 || ids.size() == kPageSizeMax) {
+      return Refusal{
+          .message = fmt::format("ids: expected up to {} numbers of jobs, such as 3,17, found '{}'",
+                                 kPageSizeMax, each),
+          .field = "ids"};
+    }
+    ids.push_back(static_cast<std::uint64_t>(*id));
+  }
+  std::ranges::sort(ids, std::greater{});
+  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  return ids;
 }
 
 }  // namespace
@@ -44,6 +69,11 @@ HttpReply rest_jobs(const RestContext& context, const RestCall& call) {
   JobQuery query{.state = query_text(call, "state"),
                  .tenant = query_text(call, "tenant"),
                  .page_token = query_text(call, "page_token")};
+  auto ids = query_ids(call);
+  if (const auto* const refusal = std::get_if<Refusal>(&ids)) {
+    return problem_reply(*refusal);
+  }
+  query.ids = std::get<std::vector<std::uint64_t>>(std::move(ids));
   const auto size = query_count(call, "page_size", 100, kPageSizeMax);
   if (const auto* const refusal = std::get_if<Refusal>(&size)) {
     return problem_reply(*refusal);

@@ -7,9 +7,10 @@
 namespace rubato {
 namespace {
 
-constexpr std::array<RouteParameter, 4> kJobsParameters = {{
+constexpr std::array<RouteParameter, 5> kJobsParameters = {{
     {"state", "string", "Only jobs in this state; ACTIVE: all that are not over"},
     {"tenant", "string", "Only jobs of this tenant"},
+    {"ids", "string", "Only these jobs, up to 1000, such as 3,17; who is not there is left out"},
     {"page_size", "integer", "At most so many jobs; 100 by default, up to 1000"},
     {"page_token", "string", "next_page_token of the page before"},
 }};

@@ -10,6 +10,7 @@
 #include "rubato/engine/journal.h"
 #include "rubato/live/deadline_text.h"
 #include "rubato/live/log_reader.h"
+#include "rubato/live/overview.h"
 #include "rubato/live/service.h"
 #include "rubato/live/validate_spec.h"
 
@@ -20,10 +21,6 @@ constexpr int kPageMax = 1000;
 
 Refusal no_such_job(const std::string& id) {
   return {.kind = RefusalKind::NotFound, .message = fmt::format("there is no job {}", id)};
-}
-
-bool sees(const Caller& caller, const LiveJob& job) {
-  return caller.role == Role::Admin || caller.tenant.empty() || caller.tenant == job.spec.tenant();
 }
 
 // The same bytes for the same message, in whatever order its maps were filled.
@@ -50,7 +47,7 @@ std::string hash_of(const wire::JobSpec& spec) {
 
 const LiveJob* Service::visible(const Caller& caller, const std::string& id) const {
   const LiveJob* job = controller_.find(job_id_of(id));
-  return job != nullptr && sees(caller, *job) ? job : nullptr;
+  return job != nullptr && may_look(caller, job->spec) ? job : nullptr;
 }
 
 // The controller's view, with what was reported since and is not worth journalling.
@@ -183,27 +180,39 @@ Answered<wire::JobList> Service::jobs(const Caller& caller, const JobQuery& quer
   return ask<wire::JobList>([this, caller, query]() -> Answered<wire::JobList> {
     wire::JobList list;
     const int size = std::clamp(query.page_size, 1, kPageMax);
-    const std::uint64_t before = job_id_of(query.page_token).value;
-    const auto& jobs = controller_.jobs();
-    auto at =
-        before == 0 ? jobs.rbegin() : std::make_reverse_iterator(jobs.lower_bound(JobId{before}));
-    for (; at != jobs.rend(); ++at) {
-      const LiveJob& job = at->second;
-      if (!sees(caller, job) || (!query.tenant.empty() && job.spec.tenant() != query.tenant)) {
-        continue;
-      }
-      if (query.state == "ACTIVE" && is_over(job.state)) {
-        continue;
+    // Says whether there may be more on this page.
+    const auto add = [&](const LiveJob& job) {
+      if (!may_look(caller, job.spec) ||
+          (!query.tenant.empty() && job.spec.tenant() != query.tenant) ||
+          (query.state == "ACTIVE" && is_over(job.state))) {
+        return true;
       }
       wire::JobStatus status = status_of(job);
       if (!query.state.empty() && query.state != "ACTIVE" && status.state() != query.state) {
-        continue;
+        return true;
       }
       if (list.jobs_size() == size) {
         list.set_next_page_token(list.jobs(size - 1).id());
-        break;
+        return false;
       }
       *list.add_jobs() = std::move(status);
+      return true;
+    };
+    const std::uint64_t before = job_id_of(query.page_token).value;
+    if (!query.ids.empty()) {
+      for (const std::uint64_t id : query.ids) {
+        const LiveJob* job = before == 0 || id < before ? controller_.find(JobId{id}) : nullptr;
+        if (job != nullptr && !add(*job)) {
+          break;
+        }
+      }
+      return list;
+    }
+    const auto& jobs = controller_.jobs();
+    auto at =
+        before == 0 ? jobs.rbegin() : std::make_reverse_iterator(jobs.lower_bound(JobId{before}));
+    while (at != jobs.rend() && add(at->second)) {
+      ++at;
     }
     return list;
   });

@@ -222,5 +222,26 @@ TEST(Service, PagesThroughJobsTheNewestFirst) {
   EXPECT_THAT(seen, testing::ElementsAre("5", "4", "3", "2", "1"));
 }
 
+TEST(Service, TellsOfTheJobsAskedForByNumber) {
+  const StateFolder folder;
+  const auto service = Service::open(options_in(folder)).value();
+  for (int i = 0; i < 5; ++i) {
+    (void)value_of(service->submit(kAdmin, emulated_job(100), ""));
+  }
+  const auto asked = [&](const JobQuery& query) {
+    std::vector<std::string> seen;
+    const auto page = value_of(service->jobs(kAdmin, query));
+    for (const wire::JobStatus& job : page.jobs()) {
+      seen.push_back(job.id());
+    }
+    return seen;
+  };
+
+  EXPECT_THAT(asked({.ids = {77, 4, 3, 1}}), testing::ElementsAre("4", "3", "1"));
+  EXPECT_THAT(asked({.ids = {4, 3, 1}, .page_token = "4", .page_size = 1}),
+              testing::ElementsAre("3"));
+  EXPECT_THAT(asked({.tenant = "another", .ids = {4}}), testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace rubato
