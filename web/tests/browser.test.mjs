@@ -290,3 +290,22 @@ test('a platform that goes away is missed', async () => {
   await context.close()
   await mortal.stop()
 })
+
+test('of more jobs than one answer holds the oldest is followed too', async () => {
+  const crowd = await new PlatformScene().start({ emulate: '1x1', policy: 'fifo' })
+  try {
+    const first = await crowd.submit({ name: 'the-first', steps: 1e6 })
+    for (let i = 0; i < 1100; i += 50) await Promise.all(Array.from({ length: 50 }, () => crowd.submit({ name: 'waiting' })))
+    const { page, faults, context } = await openPage(browser, crowd.url)
+    await page.goto('/jobs')
+    await page.getByLabel('Search').fill('the-first')
+    await page.locator('.job-row .badge', { hasText: 'Running' }).waitFor()
+    await crowd.call('POST', `/v1/jobs/${first}/cancel`)
+
+    await page.locator('.job-row .badge', { hasText: 'Cancelled' }).waitFor()
+    assert.deepEqual(faults, [])
+    await context.close()
+  } finally {
+    await crowd.stop()
+  }
+})

@@ -69,10 +69,11 @@ export class PlatformScene {
   /** A platform that ends leaves its jobs running: they are cancelled first. */
   async stop() {
     try {
-      for (const job of (await this.call('GET', '/v1/jobs?state=ACTIVE&page_size=1000')).jobs) {
-        await this.call('POST', `/v1/jobs/${job.id}/cancel`)
-      }
-      await until('all jobs are over', async () => (await this.call('GET', '/v1/jobs?state=ACTIVE')).jobs.length === 0, 30)
+      await until('all jobs are over', async () => {
+        const { jobs } = await this.call('GET', '/v1/jobs?state=ACTIVE&page_size=1000')
+        for (const job of jobs) await this.call('POST', `/v1/jobs/${job.id}/cancel`)
+        return jobs.length === 0
+      }, 30)
     } catch { /* It may be down already. */ }
     this.process.kill('SIGTERM')
     await this.ended
