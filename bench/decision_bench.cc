@@ -59,6 +59,8 @@ void decide(benchmark::State& state, const Subject& subject, int jobs, int gpus)
   const std::vector<double> decisions = loaded.sorted_decisions();
   const double p99 = percentile_of(decisions, 0.99);
   state.counters["decisions"] = static_cast<double>(decisions.size());
+  state.counters["changes_per_decision"] =
+      static_cast<double>(loaded.changes()) / static_cast<double>(decisions.size());
   state.counters["decision_p50_us"] = percentile_of(decisions, 0.50) * 1e6;
   state.counters["decision_p99_us"] = p99 * 1e6;
   state.counters["decision_max_us"] = percentile_of(decisions, 1.00) * 1e6;

@@ -47,6 +47,10 @@ double needed(const LoadOptions& options) {
   return options.pressure == Pressure::Congested ? even : std::clamp(even / 4, 0.1, 4.0);
 }
 
+bool changes_workers(const Command& command) {
+  return !std::holds_alternative<Answer>(command) && !std::holds_alternative<Wake>(command);
+}
+
 }  // namespace
 
 LoadedEngine::LoadedEngine(const LoadOptions& options)
@@ -99,6 +103,7 @@ double LoadedEngine::tell(const Event& event) {
   }
   if (measures_) {
     decisions_.push_back(seconds);
+    changes_ += std::ranges::count_if(commands, changes_workers);
   }
   return seconds;
 }

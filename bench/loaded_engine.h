@@ -37,6 +37,8 @@ class LoadedEngine {
 
   /// Of each decision so far, in seconds of processor time, sorted.
   [[nodiscard]] std::vector<double> sorted_decisions() const;
+  /// Starts, stops and resizes ordered by these decisions.
+  [[nodiscard]] long changes() const { return changes_; }
   [[nodiscard]] const Engine& engine() const { return engine_; }
   /// Made as this one was, before its first event.
   [[nodiscard]] Engine fresh_engine() const;
@@ -57,6 +59,7 @@ class LoadedEngine {
   std::deque<JobId> active_;  // Oldest first, without the urgent ones.
   bool measures_ = false;
   std::vector<double> decisions_;
+  long changes_ = 0;
 };
 
 /// The value at a share of sorted numbers, by nearest rank; zero of none.

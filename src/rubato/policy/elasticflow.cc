@@ -311,10 +311,11 @@ Decision ElasticFlow::hold_round(const View& view) {
     opportunity_ = false;  // Stopping everyone now could break a promise.
     return wait(view, std::move(decision));
   }
-  std::vector<std::vector<Contender>> contenders = contenders_by_pool(view);
+  gather_contenders(view);
   decision.is_round = true;
   for (const Pool& pool : view.topology.pools()) {
-    share_pool(view, pool.id, contenders[pool.id.value], decision);
+    share_pool(view, pool.id, contenders_[pool.id.value], decision);
+    contenders_[pool.id.value].clear();
   }
   timer_.held(view.now);
   charges_.held(view.now);
@@ -324,12 +325,12 @@ Decision ElasticFlow::hold_round(const View& view) {
 }
 
 // All jobs that could use GPUs now. Those without a plan are spread once all plans have theirs.
-std::vector<std::vector<Contender>> ElasticFlow::contenders_by_pool(const View& view) {
-  std::vector<std::vector<Contender>> contenders(view.topology.pools().size());
-  for (std::vector<Contender>& each : contenders) {
-    each.reserve(view.jobs.size() / contenders.size());
+void ElasticFlow::gather_contenders(const View& view) {
+  contenders_.resize(view.topology.pools().size());
+  for (std::vector<Contender>& each : contenders_) {
+    each.reserve(view.jobs.size() / contenders_.size());
   }
-  const bool is_single = contenders.size() == 1;
+  const bool is_single = contenders_.size() == 1;
   PoolRooms rooms(view.capacity);
   std::vector<Contender> unplanned;
   Commitments::Reading plans(*commitments_, view.now);
@@ -345,17 +346,16 @@ std::vector<std::vector<Contender>> ElasticFlow::contenders_by_pool(const View& 
       return;
     }
     rooms.reserve(pool, each.floor);
-    contenders[pool.value].push_back(each);
+    contenders_[pool.value].push_back(each);
   });
   std::ranges::sort(unplanned, {}, [](const Contender& each) {
-    return std::tuple(each.turn, each.state->job.arrival, each.state->id());
+    return std::tuple(each.turn, each.arrival, each.id);
   });
   for (Contender& each : unplanned) {
     const PoolId pool = rooms.seat(*each.state, view);
     each.curve = &view.curve(*each.state, pool);
-    contenders[pool.value].push_back(each);
+    contenders_[pool.value].push_back(each);
   }
-  return contenders;
 }
 
 Contender ElasticFlow::contender(const JobState& job, const Standing* standing,
@@ -363,10 +363,7 @@ Contender ElasticFlow::contender(const JobState& job, const Standing* standing,
   // Late jobs start before unpromised ones, and those before jobs whose turn is still to come.
   const bool is_late = !late_.empty() && late_.contains(job.id());
   const int turn = is_late ? 0 : standing == nullptr ? 1 : 2;
-  return Contender{.state = &job,
-                   .curve = &curve,
-                   .floor = standing == nullptr ? 0 : standing->workers,
-                   .turn = turn};
+  return {job, curve, standing == nullptr ? 0 : standing->workers, turn};
 }
 
 void ElasticFlow::share_pool(const View& view, PoolId pool, std::vector<Contender>& contenders,

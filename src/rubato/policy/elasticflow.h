@@ -91,7 +91,7 @@ class ElasticFlow final : public Policy, public Hypothetical {
   [[nodiscard]] Decision hold_round(const View& view);
   [[nodiscard]] Contender contender(const JobState& job, const Standing* standing,
                                     const ScalingCurve& curve) const;
-  [[nodiscard]] std::vector<std::vector<Contender>> contenders_by_pool(const View& view);
+  void gather_contenders(const View& view);
   void share_pool(const View& view, PoolId pool, std::vector<Contender>& contenders,
                   Decision& decision);
   [[nodiscard]] bool survives(const View& view, const Contender& who, int workers,
@@ -110,6 +110,9 @@ class ElasticFlow final : public Policy, public Hypothetical {
   // Rebuilt from the plans in the view after load().
   std::optional<Commitments> commitments_;
   PlannedStalls stalls_;  // Rounds to come that plans cause; made anew at each event.
+
+  // Of the round being held, by pool; empty between rounds, kept for its memory.
+  std::vector<std::vector<Contender>> contenders_;
 };
 
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_elasticflow(const PolicyOptions& options);

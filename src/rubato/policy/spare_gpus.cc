@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "rubato/base/check.h"
 
@@ -62,9 +64,6 @@ bool is_behind(const Place& left, const Place& right) { return right < left; }
 // Promised shares first: the ledger made sure that they fit.
 int give_floors(std::vector<Contender>& contenders, int free) {
   for (Contender& each : contenders) {
-    each.share = each.state->share;
-    each.arrival = each.state->job.arrival;
-    each.id = each.state->id();
     each.workers = each.floor;
     free -= each.floor;
   }
@@ -74,20 +73,23 @@ int give_floors(std::vector<Contender>& contenders, int free) {
 
 // One smallest share for each job that has nothing, in turn.
 int give_starts(std::vector<Contender>& contenders, int free, const SpareRules& rules) {
-  std::map<int, std::vector<Place>> turns;
-  for (std::size_t i = 0; i < contenders.size(); ++i) {
-    const Contender& each = contenders[i];
-    if (each.floor == 0) {
-      turns[each.turn].push_back(place_of(contenders, i, 0, each.curve->smallest().workers));
+  // Numbers, not copies: there may be ten thousand, of whom the GPUs serve the first few.
+  std::map<int, std::vector<std::uint32_t>> turns;
+  for (std::uint32_t i = 0; i < contenders.size(); ++i) {
+    if (contenders[i].floor == 0) {
+      turns[contenders[i].turn].push_back(i);
     }
   }
+  const auto order = [&](std::uint32_t who) {
+    return std::pair(contenders[who].arrival, contenders[who].id);
+  };
   for (auto& [turn, waiting] : turns) {
-    if (!std::ranges::is_sorted(waiting, is_before)) {  // Mostly ids rise with arrivals.
-      std::ranges::sort(waiting, is_before);
+    if (!std::ranges::is_sorted(waiting, {}, order)) {  // Mostly ids rise with arrivals.
+      std::ranges::sort(waiting, {}, order);
     }
-    for (const Place& place : waiting) {
-      Contender& each = contenders[place.who];
-      const int least = place.to;
+    for (const std::uint32_t who : waiting) {
+      Contender& each = contenders[who];
+      const int least = each.curve->smallest().workers;
       const bool runs = each.share > 0;  // Whether it may shrink is asked in keep_sizes.
       if (least <= free && (runs || (rules.pays(each, least) && rules.survives(each, least)))) {
         each.workers = least;

@@ -18,16 +18,25 @@ namespace rubato {
 
 /// One job that could use GPUs of a pool at this round.
 struct Contender {
-  const JobState* state = nullptr;
-  const ScalingCurve* curve = nullptr;
-  int floor = 0;    // Promised now; given before anything is shared out.
-  int turn = 0;     // Among jobs with no floor: lower turns start first.
+  Contender(const JobState& job, const ScalingCurve& its_curve, int promised, int its_turn)
+      : state(&job),
+        curve(&its_curve),
+        floor(promised),
+        turn(its_turn),
+        share(job.share),
+        arrival(job.job.arrival),
+        id(job.id()) {}
+
+  const JobState* state;
+  const ScalingCurve* curve;
+  int floor;        // Promised now; given before anything is shared out.
+  int turn;         // Among jobs with no floor: lower turns start first.
   int workers = 0;  // Result.
 
-  // Of the state; share_out() copies them, since jobs lie scattered in memory and are asked often.
-  int share = 0;
-  Instant arrival{};
-  JobId id{};
+  // Of the state, copied while it is at hand: jobs lie scattered in memory and are asked often.
+  int share;
+  Instant arrival;
+  JobId id;
 };
 
 struct SpareRules {

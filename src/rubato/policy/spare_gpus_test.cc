@@ -36,7 +36,7 @@ class ContestedPool {
     job.job.id = JobId{jobs_.size() - 1};
     job.share = share;
     const ScalingCurve& kept = curves_.emplace_back(curve);
-    contenders_.push_back(Contender{.state = &job, .curve = &kept, .floor = floor, .turn = turn});
+    contenders_.emplace_back(job, kept, floor, turn);
   }
 
   std::vector<int> share() {
