@@ -18,6 +18,7 @@ constexpr int kLossesMax = 3;  // In a row, without a step between them.
 
 std::vector<int> slots_of(const std::vector<LiveNode>& nodes) {
   std::vector<int> slots;
+  slots.reserve(nodes.size());
   for (const LiveNode& node : nodes) {
     slots.push_back(node.slots);
   }

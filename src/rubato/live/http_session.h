@@ -70,6 +70,7 @@ class HttpSession final : public std::enable_shared_from_this<HttpSession> {
 
   // In http_session_stream.cc.
   void begin_stream(HttpReply reply);
+  [[nodiscard]] std::function<void()> waker();
   void open_stream();
   void wake();
   void pull(bool is_quiet);

@@ -42,22 +42,26 @@ void HttpSession::begin_stream(HttpReply reply) {
   read();
 }
 
+// What it returns may be called by any thread, also when the session is gone.
+std::function<void()> HttpSession::waker() {
+  return [io = loop_.io, weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr || self->is_woken_.exchange(true)) {
+      return;
+    }
+    boost::asio::post(*io, [weak] {
+      if (const auto woken = weak.lock()) {
+        woken->wake();
+      }
+    });
+  };
+}
+
 void HttpSession::open_stream() {
   disarm();
   is_pulling_ = true;
-  auto wake = [io = loop_.io, weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (self != nullptr && !self->is_woken_.exchange(true)) {
-      boost::asio::post(*io, [weak] {
-        if (const auto woken = weak.lock()) {
-          woken->wake();
-        }
-      });
-    }
-  };
-  boost::asio::post(loop_.workers, [self = shared_from_this(), stream = stream_,
-                                    wake = std::move(wake)]() mutable {
-    stream->open(std::move(wake));
+  boost::asio::post(loop_.workers, [self = shared_from_this(), stream = stream_]() mutable {
+    stream->open(self->waker());
     const auto io = self->loop_.io;
     boost::asio::post(*io, [self = std::move(self)] {
       self->is_pulling_ = false;

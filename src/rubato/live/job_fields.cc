@@ -274,6 +274,7 @@ std::string field_suggestion(std::string_view name) {
     }
   }
   std::vector<std::string_view> names;
+  names.reserve(std::size(kJobFields));
   for (const JobField& field : kJobFields) {
     names.push_back(field.name);
   }

@@ -63,7 +63,7 @@ Status make_journal_tables(SqliteDatabase& database, const std::string& path,
   if (!transaction) {
     return transaction.error();
   }
-  const Status made = database.execute(
+  Status made = database.execute(
       fmt::format("{}PRAGMA application_id={};", kJournalTables, kJournalApplication));
   if (!made) {
     return made;

@@ -186,12 +186,11 @@ Status JournalStore::append(std::span<JournalItem> batch) {
     RUBATO_CHECK(entry.record.at >= at);
     at = entry.record.at;
     entry.record.sequence = ++sequence;
-    const Status inserted = insert(entry, event);
-    if (!inserted) {
+    if (Status inserted = insert(entry, event); !inserted) {
       return inserted;
     }
   }
-  const Status committed = transaction->commit();
+  Status committed = transaction->commit();
   if (committed.ok()) {
     last_sequence_ = sequence;
     last_event_ = event;

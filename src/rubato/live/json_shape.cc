@@ -122,6 +122,10 @@ std::optional<Refusal> value_problem(const json& value, const FieldDescriptor& f
   return std::nullopt;
 }
 
+std::string member_of(const std::string& path, const std::string& name) {
+  return path.empty() ? name : fmt::format("{}.{}", path, name);
+}
+
 std::optional<Refusal> map_problem(const json& value, const FieldDescriptor& field,
                                    const std::string& path) {
   if (!value.is_object()) {
@@ -129,7 +133,7 @@ std::optional<Refusal> map_problem(const json& value, const FieldDescriptor& fie
   }
   for (const auto& [name, entry] : value.items()) {
     if (auto problem =
-            value_problem(entry, *field.message_type()->map_value(), path + "." + name)) {
+            value_problem(entry, *field.message_type()->map_value(), member_of(path, name))) {
       return problem;
     }
   }
@@ -158,6 +162,7 @@ const FieldDescriptor* field_named(const google::protobuf::Descriptor& message,
 Refusal unknown_field(const google::protobuf::Descriptor& message, const std::string& name,
                       const std::string& path) {
   std::vector<std::string_view> names;
+  names.reserve(static_cast<std::size_t>(message.field_count()));
   for (int i = 0; i < message.field_count(); ++i) {
     names.emplace_back(message.field(i)->name());
   }
@@ -169,7 +174,7 @@ std::optional<Refusal> message_problem(const json& value,
                                        const google::protobuf::Descriptor& message,
                                        const std::string& path) {
   for (const auto& [name, member] : value.items()) {
-    const std::string member_path = path.empty() ? name : path + "." + name;
+    const std::string member_path = member_of(path, name);
     const FieldDescriptor* const field = field_named(message, name);
     if (field == nullptr) {
       return unknown_field(message, name, member_path);

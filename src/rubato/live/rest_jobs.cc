@@ -35,7 +35,7 @@ Answered<std::vector<std::uint64_t>> query_ids(const RestCall& call) {
     ids.push_back(static_cast<std::uint64_t>(*id));
   }
   std::ranges::sort(ids, std::greater{});
-  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
 }
 

@@ -84,7 +84,7 @@ Service::~Service() {
 // The controller as the journal left it.
 Status Service::replay(std::uint64_t after) {
   const auto began = std::chrono::steady_clock::now();
-  const Status read = store_.history().for_each_input(after, [&](const JournalRecord& record) {
+  Status read = store_.history().for_each_input(after, [&](const JournalRecord& record) {
     const Effects effects = controller_.on(record.at, record.input);
     ++recovery_.inputs;
     if (effects.commands != record.commands) {

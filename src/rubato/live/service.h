@@ -140,6 +140,10 @@ class Service final : public Platform {
   void send(const AgentOrder& order);
   [[nodiscard]] const LiveJob* visible(const Caller& caller, const std::string& id) const;
   [[nodiscard]] wire::JobStatus status_of(const LiveJob& job) const;
+  [[nodiscard]] std::optional<wire::JobStatus> status_if_asked(const Caller& caller,
+                                                               const JobQuery& query,
+                                                               const LiveJob& job) const;
+  [[nodiscard]] wire::JobList page_of_jobs(const Caller& caller, const JobQuery& query) const;
   [[nodiscard]] Answered<wire::SubmitReply> submit_now(const Caller& caller,
                                                        const wire::JobSpec& spec,
                                                        const std::string& key);

@@ -176,46 +176,53 @@ Answered<wire::JobStatus> Service::job(const Caller& caller, const std::string& 
   });
 }
 
-Answered<wire::JobList> Service::jobs(const Caller& caller, const JobQuery& query) {
-  return ask<wire::JobList>([this, caller, query]() -> Answered<wire::JobList> {
-    wire::JobList list;
-    const int size = std::clamp(query.page_size, 1, kPageMax);
-    // Says whether there may be more on this page.
-    const auto add = [&](const LiveJob& job) {
-      if (!may_look(caller, job.spec) ||
-          (!query.tenant.empty() && job.spec.tenant() != query.tenant) ||
-          (query.state == "ACTIVE" && is_over(job.state))) {
-        return true;
-      }
-      wire::JobStatus status = status_of(job);
-      if (!query.state.empty() && query.state != "ACTIVE" && status.state() != query.state) {
-        return true;
-      }
-      if (list.jobs_size() == size) {
-        list.set_next_page_token(list.jobs(size - 1).id());
-        return false;
-      }
-      *list.add_jobs() = std::move(status);
-      return true;
-    };
-    const std::uint64_t before = job_id_of(query.page_token).value;
-    if (!query.ids.empty()) {
-      for (const std::uint64_t id : query.ids) {
-        const LiveJob* job = before == 0 || id < before ? controller_.find(JobId{id}) : nullptr;
-        if (job != nullptr && !add(*job)) {
-          break;
-        }
-      }
+std::optional<wire::JobStatus> Service::status_if_asked(const Caller& caller, const JobQuery& query,
+                                                        const LiveJob& job) const {
+  const bool is_of_tenant = query.tenant.empty() || job.spec.tenant() == query.tenant;
+  const bool is_active = query.state == "ACTIVE";
+  if (!may_look(caller, job.spec) || !is_of_tenant || (is_active && is_over(job.state))) {
+    return std::nullopt;
+  }
+  wire::JobStatus status = status_of(job);
+  const bool is_in_state = query.state.empty() || is_active || status.state() == query.state;
+  return is_in_state ? std::optional(std::move(status)) : std::nullopt;
+}
+
+wire::JobList Service::page_of_jobs(const Caller& caller, const JobQuery& query) const {
+  wire::JobList list;
+  const int size = std::clamp(query.page_size, 1, kPageMax);
+  // Says whether there may be more on this page.
+  const auto add = [&](const LiveJob& job) {
+    auto status = status_if_asked(caller, query, job);
+    if (status && list.jobs_size() == size) {
+      list.set_next_page_token(list.jobs(size - 1).id());
+      return false;
+    }
+    if (status) {
+      *list.add_jobs() = *std::move(status);
+    }
+    return true;
+  };
+  const std::uint64_t before = job_id_of(query.page_token).value;
+  for (const std::uint64_t id : query.ids) {
+    const LiveJob* job = before == 0 || id < before ? controller_.find(JobId{id}) : nullptr;
+    if (job != nullptr && !add(*job)) {
       return list;
     }
-    const auto& jobs = controller_.jobs();
-    auto at =
-        before == 0 ? jobs.rbegin() : std::make_reverse_iterator(jobs.lower_bound(JobId{before}));
-    while (at != jobs.rend() && add(at->second)) {
-      ++at;
-    }
-    return list;
-  });
+  }
+  const auto& jobs = controller_.jobs();
+  auto at = !query.ids.empty() ? jobs.rend()
+            : before == 0      ? jobs.rbegin()
+                               : std::make_reverse_iterator(jobs.lower_bound(JobId{before}));
+  while (at != jobs.rend() && add(at->second)) {
+    ++at;
+  }
+  return list;
+}
+
+Answered<wire::JobList> Service::jobs(const Caller& caller, const JobQuery& query) {
+  return ask<wire::JobList>(
+      [this, caller, query]() -> Answered<wire::JobList> { return page_of_jobs(caller, query); });
 }
 
 Answered<wire::JobStatus> Service::cancel(const Caller& caller, const std::string& id) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <utility>
 
 #include "rubato/base/check.h"
 
@@ -51,7 +50,7 @@ CommonShape shape_of(const Topology& topology, const Pool& pool) {
 
 }  // namespace
 
-HivedCells::HivedCells(std::vector<int> fan_outs, int tops) : sizes_{1}, tops_(tops) {
+HivedCells::HivedCells(const std::vector<int>& fan_outs, int tops) : sizes_{1}, tops_(tops) {
   for (const int fan_out : fan_outs) {
     RUBATO_CHECK(fan_out > 1);
     sizes_.push_back(sizes_.back() * fan_out);
@@ -72,7 +71,7 @@ HivedCells HivedCells::of(const Topology& topology, PoolId pool) {
     fan_outs.push_back(shape.nodes_per_rack);
     top *= shape.nodes_per_rack;
   }
-  return HivedCells(std::move(fan_outs), topology.pool(pool).gpus / top);
+  return HivedCells(fan_outs, topology.pool(pool).gpus / top);
 }
 
 int HivedCells::size(int level) const { return sizes_.at(at_level(level)); }

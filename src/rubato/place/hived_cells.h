@@ -30,7 +30,7 @@ class HivedCells {
   static constexpr int kUnusable = 1 << 30;  // A cost at which a cell is not taken.
 
   /// `fan_outs[i]` cells of level i+1 make one of level i+2; there are `tops` of the last level.
-  HivedCells(std::vector<int> fan_outs, int tops);
+  HivedCells(const std::vector<int>& fan_outs, int tops);
   /// GPUs pair up inside switches, switches inside nodes, nodes inside racks. If racks are unequal
   /// the nodes are the highest cells; if nodes are, the largest cells that fill all of them.
   static HivedCells of(const Topology& topology, PoolId pool);

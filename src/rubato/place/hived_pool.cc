@@ -152,13 +152,14 @@ void HivedPool::claim_from(Bound& cell, int gpus, Claim& claim) {
     GpuRanges some;
     for (int gpu = cell.gpus.first; gpu < end_of(cell.gpus) && missing > 0; ++gpu) {
       Gpu& each = gpus_[at(gpu)];
-      if (each.can_be_claimed() && each.borrower.has_value() == borrowed) {
-        each.is_claimed = true;
-        append(some, gpu);
-        --missing;
-        if (borrowed) {
-          claim.in_the_way.push_back(*each.borrower);
-        }
+      if (!each.can_be_claimed() || each.borrower.has_value() != borrowed) {
+        continue;
+      }
+      each.is_claimed = true;
+      append(some, gpu);
+      --missing;
+      if (borrowed) {
+        claim.in_the_way.push_back(*each.borrower);
       }
     }
     taken = joined(taken, some);
@@ -187,8 +188,8 @@ std::optional<HivedPool::Claim> HivedPool::claim(int cluster, int gpus,
     claim_from(*cell, missing, claim);
   }
   std::ranges::sort(claim.in_the_way);
-  const auto twice = std::ranges::unique(claim.in_the_way);
-  claim.in_the_way.erase(twice.begin(), twice.end());
+  claim.in_the_way.erase(std::unique(claim.in_the_way.begin(), claim.in_the_way.end()),
+                         claim.in_the_way.end());
   return claim;
 }
 

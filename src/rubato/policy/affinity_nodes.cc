@@ -12,9 +12,9 @@ AffinityNodes::AffinityNodes(const Topology& topology, PoolId pool)
   if (ids_.empty()) {
     return;
   }
-  const auto [first, last] = std::ranges::minmax(ids_);
-  base_ = first.value;
-  entries_.resize(last.value - base_ + 1);
+  const auto [first, last] = std::minmax_element(ids_.begin(), ids_.end());
+  base_ = first->value;
+  entries_.resize(last->value - base_ + 1);
   for (const NodeId id : ids_) {
     at(id).gpus = topology.node(id).gpus;
   }

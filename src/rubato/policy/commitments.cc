@@ -125,6 +125,7 @@ std::vector<JobId> Commitments::over_by(Instant now) const {
   }
   std::ranges::sort(found);
   std::vector<JobId> jobs;
+  jobs.reserve(found.size());
   for (const auto& [deadline, job] : found) {
     jobs.push_back(job);
   }

@@ -62,6 +62,7 @@ std::vector<JobId> schedule_batch(std::vector<BatchJob> jobs, Instant start, Dur
     jobs = std::move(left);
   }
   std::vector<JobId> left;
+  left.reserve(jobs.size());
   for (const BatchJob& job : jobs) {
     left.push_back(job.job);
   }

@@ -52,7 +52,8 @@ void GandivaJobs::assign(JobId id, TakeTurns turns, const View& view) {
 void GandivaJobs::assign_to(JobId id, std::vector<NodeShare> nodes, const View& view) {
   AssignedJob& entry = jobs_.at(id);
   std::optional<Duration> least;
-  for (const auto& [other, each] : jobs_) {
+  for (const auto& [other, assigned] : jobs_) {
+    const AssignedJob& each = assigned;
     const bool is_neighbour = other != id && std::ranges::any_of(nodes, [&](const NodeShare& on) {
                                 return is_on(each, on.node);
                               });

@@ -71,6 +71,7 @@ class GavelLas final : public PriorityRounds {
     const SolveLimits limits{.iterations_max = claims.size() > kKindsMax ? 1 : 200'000};
     const TimeFractions best = max_min_fractions(claims, view.capacity, limits);
     std::vector<std::vector<double>> answer;
+    answer.reserve(kind_of.size());
     for (const std::size_t kind : kind_of) {
       answer.push_back(best.of_claim[kind]);
     }

@@ -19,6 +19,22 @@ std::size_t cheapest(const KnapsackItem& item) {
   return best;
 }
 
+// From the least costs without the item to those with it; `taken` says which option they took.
+void add_item(const KnapsackItem& item, const std::vector<double>& best, std::vector<double>& next,
+              std::span<std::uint16_t> taken) {
+  std::ranges::fill(next, std::numeric_limits<double>::infinity());
+  for (std::size_t option = 0; option < item.size(); ++option) {
+    const auto least = static_cast<std::size_t>(item[option].weight);
+    for (std::size_t weight = least; weight < best.size(); ++weight) {
+      const double total = best[weight - least] + item[option].cost;
+      if (total < next[weight]) {
+        next[weight] = total;
+        taken[weight] = static_cast<std::uint16_t>(option);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::size_t> pack(std::span<const KnapsackItem> items, int room) {
@@ -38,19 +54,7 @@ std::vector<std::size_t> pack(std::span<const KnapsackItem> items, int room) {
   std::vector<double> next(width);
   std::vector<std::uint16_t> options(items.size() * width);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    std::ranges::fill(next, std::numeric_limits<double>::infinity());
-    std::uint16_t* taken = &options[i * width];
-    for (std::size_t o = 0; o < items[i].size(); ++o) {
-      const double cost = items[i][o].cost;
-      const auto least = static_cast<std::size_t>(items[i][o].weight);
-      for (std::size_t w = least; w < width; ++w) {
-        const double total = best[w - least] + cost;
-        if (total < next[w]) {
-          next[w] = total;
-          taken[w] = static_cast<std::uint16_t>(o);
-        }
-      }
-    }
+    add_item(items[i], best, next, std::span(options).subspan(i * width, width));
     std::swap(best, next);
   }
   std::size_t left = width - 1;

@@ -66,7 +66,8 @@ void PlanBook::build(const View& view) {
     calendars_.emplace_back(std::move(capacity));
     nodes_.push_back(pool.nodes);
   }
-  for (const auto& [job, plan] : plans_) {
+  for (const auto& entry : plans_) {
+    const auto& plan = entry.second;
     for_each_use(plan, view.now, [&](std::size_t site, TimeWindow window, int workers) {
       calendar(plan.pool).reserve(site, 0, window, workers);
     });

@@ -87,7 +87,7 @@ std::vector<Instant> PlanningPolicy::starts_of(const JobState& job, PoolId pool,
   ends.resize(std::min(ends.size(), kEndsMax));
   starts.insert(starts.end(), ends.begin(), ends.end());
   std::ranges::sort(starts);
-  starts.erase(std::ranges::unique(starts).begin(), starts.end());
+  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
   return starts;
 }
 

@@ -201,6 +201,7 @@ void Shockwave::fill_idle(std::vector<int>& free, const View& view,
     return;
   }
   std::vector<JobId> chosen;
+  chosen.reserve(targets.size());
   for (const Target& target : targets) {
     chosen.push_back(target.job);
   }

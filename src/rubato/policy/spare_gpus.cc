@@ -150,6 +150,7 @@ int keep_sizes(std::vector<Contender>& contenders, int free, const SpareRules& r
   const std::vector<Place> last =
       last_wanting(contenders, all_usable ? wanted - free : wanted, costs);
   std::vector<int> given_to_last;
+  given_to_last.reserve(last.size());
   for (const Place& place : last) {
     given_to_last.push_back(contenders[place.who].workers);
   }

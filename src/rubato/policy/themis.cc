@@ -189,6 +189,7 @@ void Themis::hold_auction(const View& view, Decision& decision) {
   for (const Pool& pool : view.topology.pools()) {
     const std::vector<const Seeker*> bidders = bidders_of(seekers, pool.id);
     std::vector<Bid> bids;
+    bids.reserve(bidders.size());
     for (const Seeker* bidder : bidders) {
       bids.push_back(bid_of(*bidder, free[pool.id.value], view));
     }

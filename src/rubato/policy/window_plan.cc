@@ -117,6 +117,7 @@ std::vector<std::uint64_t> in_order(const std::vector<std::vector<bool>>& cells,
   std::vector<std::tuple<std::vector<bool>, std::size_t>> order;
   for (std::size_t round = 0; round < static_cast<std::size_t>(rounds); ++round) {
     std::vector<bool> column;
+    column.reserve(cells.size());
     for (const std::vector<bool>& row : cells) {
       column.push_back(!row[round]);
     }

@@ -13,7 +13,14 @@ namespace rubato {
 namespace {
 
 // What is searched: the logarithms of the six constants, and gamma.
-enum : std::size_t { kPass, kPerSample, kNode, kNodeWorker, kWide, kWideWorker, kGamma, kCount };
+constexpr std::size_t kPass = 0;
+constexpr std::size_t kPerSample = 1;
+constexpr std::size_t kNode = 2;
+constexpr std::size_t kNodeWorker = 3;
+constexpr std::size_t kWide = 4;
+constexpr std::size_t kWideWorker = 5;
+constexpr std::size_t kGamma = 6;
+constexpr std::size_t kCount = 7;
 using Point = std::array<double, kCount>;
 
 constexpr double kLeast = 1e-8;  // Of each constant, in seconds.

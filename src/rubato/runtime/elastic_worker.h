@@ -121,6 +121,7 @@ class ElasticWorker {
 
   [[nodiscard]] Status train_alone();
   [[nodiscard]] Result<bool> enter();
+  [[nodiscard]] Status park(const BuiltGroup& built);
   [[nodiscard]] Status try_entering(const BuiltGroup& group);
   [[nodiscard]] Status agree(Communicator& group, const BuiltGroup& built);
   [[nodiscard]] Status hand_over(Communicator& group, const Handover& handover);

@@ -41,16 +41,9 @@ Result<bool> ElasticWorker::enter() {
     const auto& built = std::get<BuiltGroup>(next);
     generation_ = built.number;
     if (built.communicator == nullptr) {
-      if (built.is_last && has_state_ && rank_ == 0) {
-        if (Status written = write_snapshot(); !written) {
-          return written.error();
-        }
+      if (Status parked = park(built); !parked) {
+        return parked.error();
       }
-      last_commit_ = {};  // Not to train is no pause for one who is not meant to.
-      wire::FromWorker message;
-      message.mutable_parked()->set_generation(built.number);
-      message.mutable_parked()->set_step(cursor_.step);
-      link_->send(message);
       continue;
     }
     if (!inbox_.begin_entering(built)) {
@@ -68,6 +61,21 @@ Result<bool> ElasticWorker::enter() {
     }
     return true;
   }
+}
+
+// The newest generation is without this worker.
+Status ElasticWorker::park(const BuiltGroup& built) {
+  if (built.is_last && has_state_ && rank_ == 0) {
+    if (Status written = write_snapshot(); !written) {
+      return written;
+    }
+  }
+  last_commit_ = {};  // Not to train is no pause for one who is not meant to.
+  wire::FromWorker message;
+  message.mutable_parked()->set_generation(built.number);
+  message.mutable_parked()->set_step(cursor_.step);
+  link_->send(message);
+  return ok_status();
 }
 
 Status ElasticWorker::try_entering(const BuiltGroup& built) {
