@@ -50,7 +50,7 @@ void append(benchmark::State& state) {
   const JournalBenchFolder folder;
   auto store = JournalStore::open(folder.file(), {});
   RUBATO_CHECK(store.ok());
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     auto batch = bench_submissions(store->last_sequence() + 1, state.range(0));
     if (const Status appended = store->append(batch); !appended) {
       state.SkipWithError(appended.error().message.c_str());
@@ -68,7 +68,7 @@ void load(benchmark::State& state) {
     RUBATO_CHECK(store.ok() && store->append(batch).ok());
     RUBATO_CHECK(store->add_checkpoint(std::string(5'000'000, 's')).ok());
   }
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const auto store = JournalStore::open(folder.file(), {});
     const auto checkpoint = store->history().newest_checkpoint();
     RUBATO_CHECK(checkpoint.ok() && checkpoint->has_value());
@@ -81,7 +81,7 @@ void replay(benchmark::State& state) {
   auto store = JournalStore::open(folder.file(), {});
   auto batch = bench_submissions(1, state.range(0));
   RUBATO_CHECK(store.ok() && store->append(batch).ok());
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     std::int64_t inputs = 0;
     const Status read = store->history().for_each_input(0, [&](const JournalRecord&) {
       ++inputs;

@@ -83,7 +83,7 @@ void first_line(benchmark::State& state, bool is_warm) {
     state.SkipWithError("the system's Python cannot import torch");
     return;
   }
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     stage.run_to_first_line();
     state.PauseTiming();
     stage.run_to_end();
