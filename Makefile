@@ -5,6 +5,8 @@
 # SOAK_ROUNDS=20 make soak   seeds per sanitizer (default 3)
 # BENCH_ROUNDS=7 make bench-runtime   measurements of which medians are taken (default 7)
 # SOAK_SECONDS=60 SOAK_SEED=7 make soak-runtime   time in all (default 600) and seed (default: drawn)
+# SOAK_SEED=7 make soak-scripts   seed of the events (default 1)
+# SOAK_BLOWS=40 SOAK_SEED=7 make soak-blows   blows (default 200) and seed (default: drawn)
 # SOAK_KILLS=20 SOAK_SEED=7 make soak-live   kills (default 100) and seed (default: drawn)
 # SOAK_SECONDS=600 make bench-web   time of the live session (default 60)
 # LINT_TESTS=1 make lint     clang-tidy also reads the tests
@@ -14,7 +16,8 @@ export JOBS
 
 .DEFAULT_GOAL := help
 .PHONY: help deps configure build demo demo-sim test unit bench bench-runtime bench-live bench-web \
-        images experiments docs soak soak-runtime soak-live format lint clean
+        images experiments docs soak soak-runtime soak-scripts soak-blows soak-check soak-live \
+        format lint clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -85,6 +88,21 @@ soak: deps ## Fuzz for a minute each, then all tests under sanitizers with many 
 soak-runtime: configure ## Disturb elastic jobs at random; each must end as if nothing had happened
 	@cmake --build --preset release -j $(JOBS) --target rubato counting_trainer
 	python3 -B tools/soak_runtime.py --seconds $(or $(SOAK_SECONDS),600) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
+
+soak-scripts: configure ## Run ordinary scripts alone and elastically; each must end as if it were alone
+	@cmake --build --preset release -j $(JOBS) --target rubato rubato_python
+	@tools/soak_scripts.sh $(or $(SOAK_SEED),1)
+
+soak-blows: configure ## Resize, kill and suspend ten scripts at random, 200 times; results must not differ
+	@cmake --build --preset release -j $(JOBS) --target rubato rubato_python
+	@$$(sed -n 's/^RUBATO_PYTHON:FILEPATH=//p' build/CMakeCache.txt) -B tests/scripts/blows.py \
+	  --blows $(or $(SOAK_BLOWS),200) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
+
+soak-check: configure ## Run `rubato check` over ordinary scripts; no verdict may be wrong, none late
+	@cmake --build --preset release -j $(JOBS) --target rubato rubato_python
+	@$$(sed -n 's/^RUBATO_PYTHON:FILEPATH=//p' build/CMakeCache.txt) -B tests/scripts/check_all.py
+	@$$(sed -n 's/^RUBATO_PYTHON:FILEPATH=//p' build/CMakeCache.txt) -B tests/scripts/check_all.py \
+	  --control
 
 soak-live: build ## Kill the live platform with -9 again and again while jobs train; nothing may be lost
 	python3 -B tools/soak_live.py --kills $(or $(SOAK_KILLS),100) $(if $(SOAK_SEED),--seed $(SOAK_SEED))

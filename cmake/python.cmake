@@ -61,6 +61,7 @@ function(rubato_python)
     COMMENT "Putting the Python package together")
   add_custom_target(rubato_python ALL DEPENDS rubato_core_module "${target}/stamp")
   rubato_python_tests()
+  rubato_script_tests()
 endfunction()
 
 # rubato_python_tests(): one ctest for each file of python/tests, label torch.
@@ -78,7 +79,24 @@ function(rubato_python_tests)
     if(TARGET rubato)
       list(APPEND environment "RUBATO_BINARY=$<TARGET_FILE:rubato>")
     endif()
+    if(TARGET pretend_cuda)
+      list(APPEND environment "RUBATO_PRETEND_CUDA=$<TARGET_FILE:pretend_cuda>")
+    endif()
     set_tests_properties(${name} PROPERTIES LABELS torch TIMEOUT ${RUBATO_TEST_TIMEOUT}
                                             ENVIRONMENT "${environment}")
   endforeach()
+endfunction()
+
+# rubato_script_tests(): the quick part of tests/scripts, each script alone and elastically, and the
+# tests of what compares the two.
+function(rubato_script_tests)
+  if(NOT RUBATO_TESTS)
+    return()
+  endif()
+  set(scripts "${PROJECT_SOURCE_DIR}/tests/scripts")
+  add_test(NAME scripts_compare COMMAND "${RUBATO_PYTHON}" -B "${scripts}/test_compare.py")
+  add_test(NAME scripts_quick COMMAND "${RUBATO_PYTHON}" -B "${scripts}/run.py" --quick
+                                      --package "${PROJECT_BINARY_DIR}/python")
+  set_tests_properties(scripts_compare scripts_quick PROPERTIES LABELS torch
+                                                                TIMEOUT ${RUBATO_TEST_TIMEOUT})
 endfunction()

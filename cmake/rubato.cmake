@@ -290,7 +290,7 @@ function(rubato_scenarios)
   if(tests AND RUBATO_TESTS)
     rubato_test(scenario_test scenario SOURCES ${tests} LINK ${arg_LINK})
     if(TARGET rubato)
-      add_dependencies(scenario_test rubato counting_trainer)
+      add_dependencies(scenario_test rubato counting_trainer script_leader)
       set_tests_properties(
         scenario_test
         PROPERTIES

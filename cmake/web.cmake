@@ -55,11 +55,12 @@ function(rubato_web_tests web out)
   add_test(NAME web_unit COMMAND "${RUBATO_NODE}" "${web}/tests/run_unit.mjs" "${out}")
   add_test(NAME web_browser COMMAND "${RUBATO_NODE}" --test "${web}/tests/browser.test.mjs")
   add_test(NAME web_scale COMMAND "${RUBATO_NODE}" --test "${web}/tests/scale.test.mjs")
+  add_test(NAME web_metrics COMMAND "${RUBATO_NODE}" --test "${web}/tests/metrics.test.mjs")
   add_test(NAME web_report COMMAND "${RUBATO_NODE}" --test "${web}/tests/report.test.mjs")
   set_tests_properties(web_types PROPERTIES LABELS "check;web" TIMEOUT 120)
   set_tests_properties(web_unit PROPERTIES LABELS "unit;web" TIMEOUT 120)
   set_tests_properties(
-    web_browser web_scale web_report
+    web_browser web_scale web_metrics web_report
     PROPERTIES LABELS "scenario;web" TIMEOUT ${RUBATO_TEST_TIMEOUT} ENVIRONMENT
                "RUBATO_BINARY=${PROJECT_BINARY_DIR}/rubato")
 endfunction()

@@ -40,7 +40,7 @@ setup(
     description="Elastic training with PyTorch",
     python_requires=">=3.8",
     packages=find_packages(include=["rubato", "rubato.*"]),
-    package_data={"rubato.takeover": ["site/sitecustomize.py"]},
+    package_data={"rubato.startup": ["site/sitecustomize.py"]},
     ext_modules=[Extension("rubato._core", sources=[])],
     cmdclass={"build_ext": CMakeBuild},
 )

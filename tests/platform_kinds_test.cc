@@ -1,5 +1,5 @@
 // Each kind of job from submission to its end, with real processes. Scripts in Python are in
-// python/tests/test_platform.py, beside what takes them over.
+// python/tests/test_platform.py.
 #include <cstdlib>
 #include <string>
 
@@ -36,6 +36,38 @@ TEST_F(PlatformKinds, AProgramWithOurRuntimeShrinksAndGrowsAndComputesTheSame) {
   EXPECT_EQ(field("1", "parameter_hash"), kUndisturbedHash);
   EXPECT_THAT(rubato("blame 1").out,
               testing::AllOf(testing::HasSubstr("4 -> 2"), testing::HasSubstr("2 -> 4")));
+}
+
+// The script is one in name: an interpreter that loads nothing of ours becomes a program that does
+// what a leader does. What real scripts do is tested in Python.
+TEST_F(PlatformKinds, AScriptKeepsItsProcessWhileItHasNoSlot) {
+  const std::string leader = std::string(std::getenv("RUBATO_PROGRAMS")) + "/script_leader";
+  ASSERT_EQ(rubato("run --detach --name script --steps 600 --workers 2 --speeds 1:50,2:90 -- "
+                   "python3 -I -c \""
+                   "import os; os.execv('" +
+                   leader + "', ['script_leader', '600', '10000'])\"")
+                .code,
+            0);
+  ASSERT_TRUE(comes_to("1", "workers", "2"));
+  const std::string node = rubato("node list --json").json()["nodes"][0]["name"];
+
+  ASSERT_EQ(rubato("node drain " + node).code, 0);
+  const auto used = [&] {
+    return rubato("node list --json").json()["nodes"][0]["slots_used"].get<int>();
+  };
+  for (int i = 0; i < 600 && used() > 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(used(), 0);
+  EXPECT_EQ(field("1", "state"), "SUSPENDED");
+  ASSERT_EQ(rubato("node resume " + node).code, 0);
+
+  ASSERT_TRUE(comes_to("1", "state", "SUCCEEDED"));
+  EXPECT_EQ(field("1", "steps_done"), "600");
+  EXPECT_EQ(field("1", "restarts"), "0");
+  const std::string log = rubato("logs 1").out;
+  EXPECT_THAT(log, testing::HasSubstr("begins at step 0"));
+  EXPECT_EQ(log.find("begins"), log.rfind("begins")) << log;
 }
 
 TEST_F(PlatformKinds, AnyOtherProgramGetsTorchrunsEnvironmentAndIsStartedAgainWhenItAsks) {

@@ -60,6 +60,11 @@ export TSAN_OPTIONS="suppressions=$both $options"
 sanitize tsan "${fixed[@]}"
 export TSAN_OPTIONS="suppressions=$PWD/tools/tsan.supp $options"
 "${fixed[@]}" python3 -B tools/soak_runtime.py --build build-tsan --seconds "$seconds"
+# Ordinary scripts, alone and elastically.
+cmake --preset release --log-level=WARNING >/dev/null
+cmake --build --preset release -j "$jobs" --target rubato rubato_python
+tools/soak_scripts.sh "${SOAK_SEED:-1}"
+"$(sed -n 's/^RUBATO_PYTHON:FILEPATH=//p' build/CMakeCache.txt)" -B tests/scripts/blows.py
 # Ten minutes of a live session: the dashboard's memory must not grow.
 cmake --build --preset release -j "$jobs" --target rubato
 RUBATO_BINARY=build/rubato node web/tests/many_jobs.mjs --seconds 600

@@ -1,6 +1,6 @@
 """Measures the elastic runtime beside its peers, all in one run, and compares with the bars.
 
-Usage: run.py RESULT.json [PART...]     parts: elasticity allreduce throughput overhead
+Usage: run.py RESULT.json [PART...]     parts: elasticity allreduce throughput overhead single
 BENCH_ROUNDS=7                          measurements of which medians are taken
 """
 
@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Sequence
 import allreduce
 import elasticity
 import overhead
+import single
 import throughput
 from bars import table
 from machine import Contention, adopt_orphans, load_average
@@ -83,11 +84,23 @@ def add_overhead(result: Result, folder: Path, rounds: int) -> None:
                    ours=f"{one['other_ms']:.2f} ms", spread=(one["min"], one["max"]))
 
 
+def add_single(result: Result, folder: Path, rounds: int) -> None:
+    """Unmodified scripts, which run in one process with replicas."""
+    found = result.figures["single"] = single.measure(folder, rounds)
+    for name, one in found.items():
+        for key, peer, ours in (("one_vs_plain", "plain", "one"), ("vs_plain", "plain", "two"),
+                                ("vs_one", "one", "two"), ("vs_spmd", "every", "two")):
+            result.add(f"single_{name}_{key}", one[key]["median"],
+                       peer=f"{one['ms'][peer]:.2f} ms", ours=f"{one['ms'][ours]:.2f} ms",
+                       spread=(one[key]["min"], one[key]["max"]))
+
+
 PARTS: Dict[str, Callable[[Result, Path, int], None]] = {
     "elasticity": add_elasticity,
     "allreduce": add_allreduce,
     "throughput": add_throughput,
     "overhead": add_overhead,
+    "single": add_single,
 }
 
 

@@ -6,6 +6,8 @@
 
 #include <pybind11/stl.h>
 
+#include "rubato/runtime/content_hash.h"
+
 namespace rubato::python {
 namespace {
 
@@ -80,6 +82,12 @@ std::vector<Span> shards_of(const StepTask& task) {
   return shards;
 }
 
+std::uint64_t hash_of(const py::buffer& memory) {
+  const py::buffer_info info = memory.request();
+  return content_hash({static_cast<const std::byte*>(info.ptr),
+                       static_cast<std::size_t>(info.size * info.itemsize)});
+}
+
 std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> next_range_of(Worker& worker) {
   const StepRange range = worker.core().next_range();
   return {range.epoch, range.begin, range.end};
@@ -137,12 +145,23 @@ std::optional<StepTask> Worker::begin() {
   return task.kind == StepKind::Leave ? std::nullopt : std::optional(task);
 }
 
-bool Worker::reduce(double loss, double data_seconds) {
+bool Worker::reduce(double loss, double data_seconds, double tag) {
   Result<ReduceVerdict> reduced = [&] {
     const py::gil_scoped_release unlock;
-    return core().reduce({.loss = loss, .data_seconds = data_seconds});
+    return core().reduce({.loss = loss, .data_seconds = data_seconds, .tag = tag});
   }();
   return value_or_raise(std::move(reduced)) == ReduceVerdict::Apply;
+}
+
+std::optional<py::bytes> Worker::copy_from(int rank, std::string bytes) {
+  Result<ReduceVerdict> copied = [&] {
+    const py::gil_scoped_release unlock;
+    return core().copy_from(rank, bytes);
+  }();
+  if (value_or_raise(std::move(copied)) == ReduceVerdict::Redo) {
+    return std::nullopt;
+  }
+  return py::bytes(bytes);
 }
 
 void Worker::commit() {
@@ -176,7 +195,8 @@ void bind_worker(py::module_& module) {
       .def("parameters", &parameters_of)
       .def("slot", &slot_of)
       .def("begin", &Worker::begin)
-      .def("reduce", &Worker::reduce, py::arg("loss"), py::arg("data_seconds"))
+      .def("reduce", &Worker::reduce, py::arg("loss"), py::arg("data_seconds"), py::arg("tag"))
+      .def("copy_from", &Worker::copy_from, py::arg("rank"), py::arg("bytes"))
       .def("commit", &Worker::commit)
       .def("finish", &Worker::finish)
       .def("close", &Worker::close)
@@ -191,10 +211,13 @@ void bind_worker(py::module_& module) {
       .def_property_readonly("step", [](Worker& worker) { return worker.core().cursor().step; })
       .def_property_readonly("next_range", &next_range_of, "Epoch, begin and end.")
       .def_property_readonly("batch", [](Worker& worker) { return worker.core().batch(); })
+      .def_property_readonly("tags", [](Worker& worker) { return worker.core().tags(); })
       .def_property_readonly("mean_loss", [](Worker& worker) { return worker.core().mean_loss(); })
       .def_property_readonly("is_leader", [](Worker& worker) { return worker.core().is_leader(); })
       .def_property_readonly("parameter_hash",
                              [](Worker& worker) { return worker.core().parameter_hash(); });
+
+  module.def("content_hash", &hash_of, "Of contiguous memory.");
 }
 
 }  // namespace rubato::python

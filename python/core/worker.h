@@ -44,7 +44,9 @@ class Worker {
   /// Nothing: this worker is not needed any more.
   [[nodiscard]] std::optional<StepTask> begin();
   /// False: begin again.
-  [[nodiscard]] bool reduce(double loss, double data_seconds);
+  [[nodiscard]] bool reduce(double loss, double data_seconds, double tag);
+  /// Nothing: begin again.
+  [[nodiscard]] std::optional<pybind11::bytes> copy_from(int rank, std::string bytes);
   void commit();
   void finish();
 

@@ -5,12 +5,15 @@
         trainer.step(loss_fn(model(inputs), targets))
 
 Run it with `rubato train --workers 2 -- python3 train.py`; without that it trains alone.
-Scripts that know nothing of Rubato are run the same way; see `rubato.takeover`.
+Scripts that know nothing of Rubato are run the same way; see `rubato.split`.
+
+    rubato.log(loss=0.3)     # appears on the job's page; does nothing without Rubato
+    rubato.should_stop()     # true once the job's --until rule has come true
 """
 
 from typing import Any
 
-__all__ = ["Refused", "Trainer"]
+__all__ = ["Refused", "Trainer", "log", "should_stop"]
 __version__ = "0.1.0"
 
 
@@ -24,4 +27,8 @@ def __getattr__(name: str) -> Any:
         from rubato.refusal import Refused
 
         return Refused
+    if name in ("log", "should_stop"):
+        from rubato.split import metrics
+
+        return getattr(metrics, name)
     raise AttributeError(f"module 'rubato' has no attribute {name!r}")

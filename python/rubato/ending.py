@@ -7,18 +7,18 @@ keeps its line until the process is gone, and its exit code tells what happened.
 import atexit
 import ctypes
 import sys
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List
 
-WATCHED: List[Tuple[Any, Callable[[], None]]] = []
+WATCHED: List[Any] = []
 FAILURES: List[Any] = []
 
 
-def watch(session: Any, settle: Callable[[], None]) -> None:
-    """Sees a session to its end when the process ends; `settle` is called before."""
+def watch(session: Any) -> None:
+    """Sees a session to its end when the process ends."""
     if not WATCHED:
         atexit.register(end_all)
         sys.excepthook = noting(sys.excepthook)
-    WATCHED.append((session, settle))
+    WATCHED.append(session)
 
 
 def noting(hook: Callable[..., None]) -> Callable[..., None]:
@@ -30,11 +30,10 @@ def noting(hook: Callable[..., None]) -> Callable[..., None]:
 
 
 def end_all() -> None:
-    for session, settle in WATCHED:
+    for session in WATCHED:
         if FAILURES or session.is_refused:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(session.worker))  # Never closed.
             continue
         if not session.is_over:
-            settle()
             session.finish()
         session.worker.close()

@@ -1,19 +1,23 @@
 """A model's tensors as views of a worker's arena, where peers on the same host can read them.
 
-The arena has one region for parameters and float buffers, and slots for gradients. Each slot is
+The arena has one region for parameters and the statistics of normalisation layers, and slots for
+gradients. Each slot is
 
-    gradients | float buffers | growth of integer buffers | which odd parameters had a gradient
+    gradients | statistics | growth of the layers' counters | which parameters had a gradient
 
-so that one reduction also averages the statistics of batch normalisation by sample weight, and
-counts a step once however many shards a worker computed.
+so that one reduction also averages the statistics by sample weight, counts a step once however
+many shards a worker computed, and tells which parameters had no gradient anywhere.
 """
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import torch
 from torch import Tensor
 
 ALIGNMENT = 16  # Floats in a cache line.
+
+NORMALISATION = torch.nn.modules.batchnorm._NormBase  # Also of instance normalisation.
+STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 
 
 class Holder(NamedTuple):
@@ -21,19 +25,34 @@ class Holder(NamedTuple):
 
     module: torch.nn.Module
     name: str
+
+
+class Bound(NamedTuple):
+    """A tensor object, and the memory that it must be a view of."""
+
+    tensor: Tensor
     view: Tensor
+    address: int
+    shape: torch.Size
+    stride: Tuple[int, ...]
+    name: str
 
 
-def named_buffers(modules: Iterable[torch.nn.Module]) -> List[Tuple[torch.nn.Module, str]]:
-    """Every buffer of the modules, once."""
+def is_statistic(module: torch.nn.Module, name: str) -> bool:
+    """True for buffers whose mean over parts of a batch stands for the batch."""
+    return isinstance(module, NORMALISATION) and name in STATISTICS
+
+
+def statistics_of(model: torch.nn.Module) -> Dict[str, Holder]:
+    """By name; a buffer that several modules have is found once."""
     seen = set()
-    found = []
-    for root in modules:
-        for module in root.modules():
-            for name, buffer in module._buffers.items():
-                if buffer is not None and id(buffer) not in seen:
-                    seen.add(id(buffer))
-                    found.append((module, name))
+    found = {}
+    for path, module in model.named_modules():
+        for name, buffer in module._buffers.items():
+            if buffer is None or id(buffer) in seen or not is_statistic(module, name):
+                continue
+            seen.add(id(buffer))
+            found[f"{path}.{name}".lstrip(".")] = Holder(module, name)
     return found
 
 
@@ -47,71 +66,71 @@ def aligned_offsets(tensors: Sequence[Tensor]) -> Tuple[List[int], int]:
     return offsets, end
 
 
+def bind(tensor: Tensor, region: Tensor, offset: int, name: str) -> Bound:
+    """Moves a tensor's values into a region, and the tensor with them."""
+    view = region[offset : offset + tensor.numel()].view(tensor.shape)
+    view.copy_(tensor.data)
+    tensor.data = view
+    return Bound(tensor, view, tensor.data_ptr(), tensor.shape, tensor.stride(), name)
+
+
+def why_lost(present: Any, bound: Bound) -> str:
+    """Why a tensor's values cannot be brought back to where they belong."""
+    if present is None:
+        return f"{bound.name} was removed after the trainer was made"
+    if present.device.type != "cpu":
+        return f"{bound.name} was moved to the device {present.device} after the trainer was made"
+    if present.dtype != bound.view.dtype:
+        return (f"{bound.name} became {present.dtype} after the trainer was made; only "
+                f"{bound.view.dtype} can be trained")
+    if present.shape != bound.shape:
+        return (f"{bound.name} changed its shape from {list(bound.shape)} to "
+                f"{list(present.shape)} after the trainer was made")
+    return ""
+
+
 class FlatModel:
     """The tensors of a model; in the arena once `attach` was called."""
 
-    def __init__(
-        self,
-        parameters: Sequence[Tensor],
-        modules: Sequence[torch.nn.Module],
-        bystanders: Sequence[torch.nn.Module] = (),
-    ) -> None:
-        """`bystanders` are modules that are not trained, such as averages of those that are."""
+    def __init__(self, parameters: Sequence[Tensor], model: torch.nn.Module) -> None:
         self.parameters = list(parameters)
         self.offsets, self.gradient_floats = aligned_offsets(self.parameters)
-        buffers = named_buffers(modules)
-        self.float_names = [b for b in buffers if self.tensor_of(b).dtype == torch.float32]
-        self.int_names = [b for b in buffers if self.tensor_of(b).dtype == torch.int64]
-        self.buffer_offsets, self.buffer_floats = aligned_offsets(
-            [self.tensor_of(b) for b in self.float_names]
-        )
-        self.int_count = sum(self.tensor_of(b).numel() for b in self.int_names)
-        self.others = self.other_tensors(modules, buffers) + [
-            tensor for module in bystanders for tensor in (*module.parameters(), *module.buffers())
-        ]
-        # Parameters that had no gradient so far: the optimizer must not see one.
-        self.unused: Dict[int, bool] = {}
+        statistics = statistics_of(model)
+        self.floats_by_name = {name: holder for name, holder in statistics.items()
+                               if self.tensor_of(holder).dtype == torch.float32}
+        self.ints_by_name = {name: holder for name, holder in statistics.items()
+                             if self.tensor_of(holder).dtype == torch.int64}
+        self.statistic_offsets, self.statistic_floats = aligned_offsets(
+            [self.tensor_of(holder) for holder in self.floats_by_name.values()])
+        self.int_count = sum(self.tensor_of(h).numel() for h in self.ints_by_name.values())
+        self.names = {id(parameter): name for name, parameter in model.named_parameters()}
 
     @staticmethod
-    def tensor_of(buffer: Tuple[torch.nn.Module, str]) -> Tensor:
-        return buffer[0]._buffers[buffer[1]]
-
-    def other_tensors(
-        self, modules: Sequence[torch.nn.Module], buffers: Sequence[Any]
-    ) -> List[Tensor]:
-        """What travels with the rest of the state: frozen parameters, buffers of other types."""
-        trained = {id(parameter) for parameter in self.parameters}
-        others = [
-            parameter
-            for module in modules
-            for parameter in module.parameters()
-            if id(parameter) not in trained
-        ]
-        own = {torch.float32, torch.int64}
-        tensors = [self.tensor_of(buffer) for buffer in buffers]
-        return others + [tensor for tensor in tensors if tensor.dtype not in own]
+    def tensor_of(holder: Holder) -> Tensor:
+        return holder.module._buffers[holder.name]
 
     @property
     def parameter_bytes(self) -> int:
-        return 4 * (self.gradient_floats + self.buffer_floats)
+        return 4 * (self.gradient_floats + self.statistic_floats)
 
     @property
     def floats(self) -> int:
-        tail = self.buffer_floats + self.int_count + len(self.parameters)
+        tail = self.statistic_floats + self.int_count + len(self.parameters)
         return max(1, self.gradient_floats + tail)
 
     def attach(self, worker: Any, slots: int) -> None:
         """Moves all values into the arena."""
-        region = torch.frombuffer(worker.parameters(), dtype=torch.float32)
+        region = self.region = torch.frombuffer(worker.parameters(), dtype=torch.float32)
         self.slots = [torch.frombuffer(worker.slot(i), dtype=torch.float32) for i in range(slots)]
-        with torch.no_grad():
-            for parameter, offset in zip(self.parameters, self.offsets):
-                self.move(parameter, region, offset)
-        self.buffers = region[self.gradient_floats :]
-        self.float_holders = self.hold(self.float_names, self.buffers, self.buffer_offsets)
+        self.statistics = region[self.gradient_floats :]
         self.ints = torch.zeros(self.int_count, dtype=torch.int64)
-        ends = torch.tensor([0] + [self.tensor_of(b).numel() for b in self.int_names]).cumsum(0)
-        self.int_holders = self.hold(self.int_names, self.ints, ends.tolist())
+        with torch.no_grad():
+            self.bound = [
+                bind(parameter, region, offset,
+                     f"the parameter {self.names.get(id(parameter), f'number {index}')}")
+                for index, (parameter, offset) in enumerate(zip(self.parameters, self.offsets))
+            ]
+            self.bound_statistics = self.bind_statistics()
         self.gradients = [
             [
                 slot[offset : offset + parameter.numel()].view_as(parameter)
@@ -120,45 +139,64 @@ class FlatModel:
             for slot in self.slots
         ]
         begin = self.gradient_floats
-        end = begin + self.buffer_floats
-        self.slot_buffers = [slot[begin:end] for slot in self.slots]
+        end = begin + self.statistic_floats
+        self.slot_statistics = [slot[begin:end] for slot in self.slots]
         self.slot_growths = [slot[end : end + self.int_count] for slot in self.slots]
         self.slot_presences = [slot[end + self.int_count :] for slot in self.slots]
-        self.buffers_before = self.buffers.clone()
+        self.statistics_before = self.statistics.clone()
         self.ints_before = self.ints.clone()
-        self.point_at(0)
+        self.slot = 0
+
+    def bind_statistics(self) -> List[Tuple[Holder, Bound]]:
+        found = []
+        for (name, holder), offset in zip(self.floats_by_name.items(), self.statistic_offsets):
+            bound = bind(self.tensor_of(holder), self.statistics, offset, f"the buffer {name}")
+            found.append((holder, bound))
+        end = 0
+        for name, holder in self.ints_by_name.items():
+            bound = bind(self.tensor_of(holder), self.ints, end, f"the buffer {name}")
+            found.append((holder, bound))
+            end += bound.tensor.numel()
+        return found
+
+    # Tensors that were bound to other memory.
+
+    @torch.no_grad()
+    def bring_back(self) -> None:
+        """Values that the script has bound elsewhere, as by `p.data = ...`, go to the arena, and
+        the tensors are views of it again. Raises ValueError with the reason if they cannot."""
+        for bound in self.bound:
+            tensor, _, address, shape, stride, _ = bound
+            if (tensor.data_ptr() != address or tensor.stride() != stride
+                    or tensor.shape != shape):
+                self.bring_back_one(tensor, bound)
+        for holder, bound in self.bound_statistics:
+            present = holder.module._buffers.get(holder.name)
+            # `self.count = self.count + 1` makes a new tensor.
+            if present is not bound.tensor or present.data_ptr() != bound.address:
+                self.bring_back_one(present, bound)
+                holder.module._buffers[holder.name] = bound.tensor
 
     @staticmethod
-    def move(tensor: Tensor, region: Tensor, offset: int) -> None:
-        view = region[offset : offset + tensor.numel()].view(tensor.shape)
-        view.copy_(tensor.data)
-        tensor.data = view
+    def bring_back_one(present: Any, bound: Bound) -> None:
+        reason = why_lost(present, bound)
+        if reason:
+            raise ValueError(reason)
+        bound.view.copy_(present.data.clone())  # It may be another view of the same memory.
+        bound.tensor.data = bound.view
 
-    def hold(
-        self, names: Sequence[Any], region: Tensor, offsets: Sequence[int]
-    ) -> List[Holder]:
-        holders = []
-        for buffer, offset in zip(names, offsets):
-            tensor = self.tensor_of(buffer)
-            self.move(tensor, region, offset)
-            holders.append(Holder(buffer[0], buffer[1], tensor))
-        return holders
+    def bind_again(self) -> None:
+        """The arena holds values that count; whatever was bound elsewhere is forgotten."""
+        for bound in self.bound:
+            bound.tensor.data = bound.view
+        for holder, bound in self.bound_statistics:
+            bound.tensor.data = bound.view
+            holder.module._buffers[holder.name] = bound.tensor
 
-    def point_at(self, slot: int) -> None:
-        """From now on gradients are added up in this slot."""
-        self.slot = slot
-        for index, parameter in enumerate(self.parameters):
-            wanted = None if index in self.unused else self.gradients[slot][index]
-            if parameter.grad is not wanted:
-                parameter.grad = wanted
+    # A step.
 
     def clear(self, slot: int) -> None:
         self.slots[slot].zero_()
-
-    def zero_gradients(self) -> None:
-        """What `zero_grad` means here: the gradients stay where they are."""
-        self.slots[self.slot][: self.gradient_floats].zero_()
-        self.point_at(self.slot)
 
     def expect_gradients(self, slot: int) -> None:
         """The next backward pass makes new ones: moving them is cheaper than adding to zeros."""
@@ -166,84 +204,53 @@ class FlatModel:
         for parameter in self.parameters:
             parameter.grad = None
 
-    def keep_buffers(self) -> None:
-        """Remembers the buffers, from which every shard of a step begins."""
-        if self.float_holders:
-            self.buffers_before.copy_(self.buffers)
-        if self.int_holders:
+    def keep_statistics(self) -> None:
+        """Remembers them: every shard of a step begins with the same."""
+        if self.bound_statistics:
+            self.statistics_before.copy_(self.statistics)
             self.ints_before.copy_(self.ints)
 
-    def restore_buffers(self) -> None:
-        for holder in (*self.float_holders, *self.int_holders):
-            holder.module._buffers[holder.name] = holder.view
-        self.restore_values()
-
-    def restore_values(self) -> None:
-        """Of buffers that are where they should be."""
-        if self.float_holders:
-            self.buffers.copy_(self.buffers_before)
-        if self.int_holders:
+    def restore_statistics(self) -> None:
+        if self.bound_statistics:
+            self.statistics.copy_(self.statistics_before)
             self.ints.copy_(self.ints_before)
 
+    @torch.no_grad()
     def gather(self) -> None:
         """Makes the present slot complete, wherever the script has put its gradients."""
-        with torch.no_grad():
-            self.gather_gradients()
-            for holder in (*self.float_holders, *self.int_holders):
-                present = holder.module._buffers[holder.name]
-                if present is not holder.view:  # `self.count = self.count + 1` makes a new tensor.
-                    holder.view.copy_(present)
-                    holder.module._buffers[holder.name] = holder.view
-            if self.float_holders:
-                self.slot_buffers[self.slot].copy_(self.buffers)
-            if self.int_holders:
-                self.slot_growths[self.slot].copy_(self.ints.sub_(self.ints_before))
-
-    def gather_gradients(self) -> None:
-        views = self.gradients[self.slot]
-        for index, parameter in enumerate(self.parameters):
+        self.bring_back()
+        had_gradient = []
+        for parameter, view in zip(self.parameters, self.gradients[self.slot]):
             gradient = parameter.grad
-            view = views[index]
-            if gradient is view:
-                continue
+            had_gradient.append(float(gradient is not None))
             if gradient is None:
                 view.zero_()
-            else:
-                if gradient.layout != torch.strided:
-                    raise TypeError("gradients are sparse")
+            elif gradient.layout != torch.strided:
+                raise ValueError("gradients are sparse: only dense ones can be averaged")
+            elif gradient is not view:
                 view.copy_(gradient)
-            if index not in self.unused:
-                parameter.grad = view
-        if self.unused:
-            presence = self.slot_presences[self.slot]
-            for index in self.unused:
-                presence[index] = float(self.parameters[index].grad is not None)
+        self.slot_presences[self.slot].copy_(torch.tensor(had_gradient))
+        if self.bound_statistics:
+            self.slot_statistics[self.slot].copy_(self.statistics)
+            self.slot_growths[self.slot].copy_(self.ints - self.ints_before)
 
+    @torch.no_grad()
     def spread(self) -> None:
-        """Takes over what the reduction has left in slot 0; gradients are then ready to apply."""
-        with torch.no_grad():
-            if self.float_holders:
-                self.buffers.copy_(self.slot_buffers[0])
-            if self.int_holders:
-                self.ints.copy_(self.slot_growths[0].round()).add_(self.ints_before)
-            if self.unused:
-                presence = self.slot_presences[0]
-                for index in [i for i in self.unused if presence[i] > 0]:
-                    del self.unused[index]
-        self.point_at(0)
+        """Takes over what the reduction has left in slot 0; gradients are then ready to apply.
+        Who had none on any worker has none now: an optimizer must not move it."""
+        if self.bound_statistics:
+            self.statistics.copy_(self.slot_statistics[0])
+            self.ints.copy_(self.slot_growths[0].round()).add_(self.ints_before)
+        presences = self.slot_presences[0].tolist()
+        for parameter, view, presence in zip(self.parameters, self.gradients[0], presences):
+            parameter.grad = view if presence > 0 else None
+        self.slot = 0
 
     def state(self) -> Dict[str, Any]:
-        return {"ints": self.ints, "others": self.others, "unused": list(self.unused)}
+        return {"ints": self.ints}
 
     def take_over(self, state: Dict[str, Any]) -> None:
         """Another worker's; the arena's region has been handed over already."""
-        if [t.shape for t in self.others] != [t.shape for t in state["others"]]:
-            raise ValueError("the workers have different modules beside the one they train")
-        with torch.no_grad():
-            self.ints.copy_(state["ints"])
-            for tensor, other in zip(self.others, state["others"]):
-                tensor.copy_(other)
-        self.unused = dict.fromkeys(state["unused"], True)
-        self.keep_buffers()
-        self.restore_buffers()
-        self.point_at(self.slot)
+        self.bind_again()
+        self.ints.copy_(state["ints"])
+        self.keep_statistics()

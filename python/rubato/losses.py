@@ -100,16 +100,12 @@ def end_term(node: Any, extent: float, count: float, scale: float, is_sum: bool)
     return Term(name_of(node), extent, count, scale, is_loss, is_sum or is_sum_loss)
 
 
-def terms_of(loss: torch.Tensor, gradient: Optional[torch.Tensor] = None) -> List[Term]:
+def terms_of(loss: torch.Tensor) -> List[Term]:
     """What is added up in a loss, in the order of its graph."""
-    extent = count = 1.0
-    if gradient is not None:
-        extent, count = magnitude(gradient) * gradient.numel(), float(gradient.numel())
-    is_spread = loss.numel() > 1
     found: List[Term] = []
     # Below a sum or mean, as the last entry says, additions are of elements and not of terms.
     stack: List[Tuple[Any, float, float, float, bool, bool]] = [
-        (loss.grad_fn, extent, count, 1.0, is_spread, is_spread)
+        (loss.grad_fn, 1.0, 1.0, 1.0, False, False)
     ]
     while stack and len(found) < TERMS_MAX:
         node, extent, count, scale, is_sum, is_inside = stack.pop()
@@ -185,18 +181,18 @@ class LossWatch:
             return None
         if not self.whole:
             self.rehearse(samples)
-            self.on_rehearsal(loss, None)
+            self.on_rehearsal(loss)
             return self.sum_in_rehearsal()
-        self.on_part(loss, None, samples)
+        self.on_part(loss, samples)
         return self.sum_in_part(samples)
 
     def rehearse(self, samples: int) -> None:
         """A batch is given out that may turn out to be the first one of the training."""
         self.samples, self.whole = samples, []
 
-    def on_rehearsal(self, loss: torch.Tensor, gradient: Optional[torch.Tensor]) -> None:
+    def on_rehearsal(self, loss: torch.Tensor) -> None:
         if self.samples > 1:
-            self.whole += terms_of(loss, gradient)
+            self.whole += terms_of(loss)
 
     def sum_in_rehearsal(self) -> Optional[str]:
         """The term that certainly is a sum over the batch."""
@@ -207,9 +203,9 @@ class LossWatch:
                 return term.kind
         return None
 
-    def on_part(self, loss: torch.Tensor, gradient: Optional[torch.Tensor], samples: int) -> None:
+    def on_part(self, loss: torch.Tensor, samples: int) -> None:
         if not self.is_trusted and self.whole and samples != self.samples:
-            self.part += terms_of(loss, gradient)
+            self.part += terms_of(loss)
 
     def sum_in_part(self, samples: int) -> Optional[str]:
         """The term that grows with the number of samples."""

@@ -1,21 +1,24 @@
-"""One worker's part in an elastic job, step by step; the trainer and the takeover both drive it.
+"""One worker's part in an elastic job, step by step; driven by the trainer.
 
     begin -> for each shard: start_shard, (forward, backward), end_shard -> reduce -> commit
 """
 
+import contextlib
 import io
 import os
 import time
 import weakref
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 import torch
 
 from rubato import _core, blas, ending
 from rubato.flat import FlatModel
+from rubato.optimizers import frozen_parameters, group_sizes, trained_parameters, unfit
 from rubato.randomness import reseed
 from rubato.refusal import Refused, address, refuse, worker_options
 from rubato.samples import Samples
+from rubato.untrained import Untrained
 
 EVALUATION_SHARD = 2**32  # Draws what no shard of a step draws.
 
@@ -39,58 +42,39 @@ class JobOptions(NamedTuple):
     check_every: int = 64  # Steps between comparisons of all workers' parameters.
 
 
-def trained_parameters(optimizer: torch.optim.Optimizer) -> List[torch.Tensor]:
-    return [
-        parameter
-        for group in optimizer.param_groups
-        for parameter in group["params"]
-        if parameter.requires_grad
-    ]
-
-
-def unfit(parameters: Sequence[torch.Tensor]) -> Optional[str]:
-    """Why these parameters cannot be trained here; nothing if they can."""
-    if not parameters:
-        return "the optimizer has no parameters that need a gradient"
-    for parameter in parameters:
-        if parameter.is_cuda:
-            return "parameters lie on a CUDA device, and this build of Rubato has no NCCL"
-        if parameter.device.type != "cpu":
-            return f"parameters lie on the device {parameter.device}; only CPUs are supported"
-        if parameter.dtype != torch.float32:
-            return f"parameters are {parameter.dtype}; only torch.float32 is supported"
-        if parameter.layout != torch.strided:
-            return "parameters are sparse tensors"
-    return None
-
-
 class Session:
     """The state of one worker between joining and finishing."""
 
     def __init__(
         self,
         optimizer: torch.optim.Optimizer,
-        flat: FlatModel,
+        model: torch.nn.Module,
         options: JobOptions,
         extras: "Extras",
-        settle: Callable[[], None] = lambda: None,
     ) -> None:
-        """`settle` commits a step that still is to be committed when the process ends."""
+        reason = unfit(optimizer)
+        if reason is not None:
+            raise refuse(reason)
         self.optimizer = optimizer
-        self.flat = flat
+        self.group_sizes = group_sizes(optimizer)
+        self.frozen = frozen_parameters(optimizer)
         self.options = options
         self.extras = extras
+        self.flat = FlatModel(trained_parameters(optimizer), model)
+        self.untrained = Untrained(model, self.flat.parameters)
         self.task: Optional[_core.StepTask] = None
+        self.done: Optional[_core.StepTask] = None  # The last one that was applied.
         self.shards: List[Shard] = []
+        self.generation = -1
         self.is_warm = False
-        self.is_finishing = False
         self.is_over = False
         self.is_refused = False
-        self.was_loaded = False
         self.worker = self.join()
-        flat.attach(self.worker, self.slots)
+        self.flat.attach(self.worker, self.slots)
+        # Whoever computes whole batches, now and later, may do with buffers as they like.
+        self.is_shared = not self.is_alone or self.slots > 1
         if not self.is_alone:
-            ending.watch(self, settle)
+            ending.watch(self)
 
     @property
     def slots(self) -> int:
@@ -99,9 +83,6 @@ class Session:
         return 2 if self.options.measures_noise else 1
 
     def join(self) -> _core.Worker:
-        reason = unfit(self.flat.parameters)
-        if reason is not None:
-            raise refuse(reason)
         if address()["worker"] <= 1:
             blas.warn_if_slow()  # One worker of a job is enough to say it.
         options = worker_options(
@@ -150,7 +131,10 @@ class Session:
         if not self.is_warm:
             self.is_warm = True
             self.worker.warm()
-        self.task = self.worker.begin()
+        with self.refusing():
+            self.flat.bring_back()
+            self.check_optimizer()
+            self.task = self.worker.begin()
         if self.task is None:
             self.is_over = True
             raise SystemExit(0)
@@ -159,18 +143,64 @@ class Session:
         self.loss_sum = 0.0
         self.sample_sum = 0
         self.data_seconds = 0.0
-        self.flat.keep_buffers()
+        self.tag: Optional[int] = None
+        self.keep()
         for slot, span in enumerate(ranges):
             if slot > 0 or span[0] == span[1]:
                 self.flat.clear(slot)
 
+    def keep(self) -> None:
+        """Remembers what every shard of the step begins with."""
+        self.flat.keep_statistics()
+        if not self.is_shared:
+            return
+        is_new = self.task.generation != self.generation
+        if is_new or self.task.step % self.options.check_every == 0:
+            self.generation = self.task.generation
+            with self.refusing():
+                self.untrained.look_again()
+        self.untrained.keep()
+
+    @contextlib.contextmanager
+    def trying_out(self) -> Iterator[Callable[[], None]]:
+        """Around batches that do not count: all that they change is undone. What is yielded must
+        be called after each of them; it refuses buffers that follow the samples."""
+        parameters = self.flat.region.clone()
+        self.flat.keep_statistics()
+        self.untrained.keep(is_whole=True)
+        self.tag = None
+
+        def end_batch() -> None:
+            with self.refusing():
+                self.flat.bring_back()
+            self.compare_tags(self.untrained.tag())
+            self.restore()
+
+        yield end_batch
+        self.flat.region.copy_(parameters)
+
+    def restore(self) -> None:
+        """Undoes what a forward has changed."""
+        self.flat.restore_statistics()
+        if self.is_shared:
+            with self.refusing():
+                self.untrained.restore()
+
+    def check_optimizer(self) -> None:
+        """Raises ValueError if it would move parameters that nobody averages."""
+        if group_sizes(self.optimizer) != self.group_sizes:
+            raise ValueError("parameters were added to the optimizer after the trainer was made: "
+                             "make the trainer when the optimizer is complete")
+        if any(parameter.requires_grad for parameter in self.frozen):
+            raise ValueError("parameters were thawed after the trainer was made: make the trainer "
+                             "before they are frozen")
+
     def start_shard(self, samples: Samples) -> Any:
         """The batch of the next shard; gradients go into its slot."""
         shard = self.shards[0]
-        if shard.slot != self.flat.slot:
-            self.flat.point_at(shard.slot)
-        if shard.slot > 0:
-            self.flat.restore_buffers()
+        self.flat.expect_gradients(shard.slot)
+        if self.tag is not None:  # Not the first one.
+            self.restore()
         began = time.perf_counter()
         reseed(self.worker.seed, self.task.step, self.task.first_shard + shard.slot)
         batch = samples.batch(self.epoch, shard.begin, shard.end)
@@ -179,33 +209,58 @@ class Session:
 
     def end_shard(self, loss: float) -> None:
         shard = self.shards.pop(0)
-        try:
+        with self.refusing():
             self.flat.gather()
-        except TypeError as error:
-            raise self.refuse(f"{error}: only dense gradients can be averaged") from None
+        self.compare_tags(self.own_tag())
         self.loss_sum += loss * (shard.end - shard.begin)
         self.sample_sum += shard.end - shard.begin
+
+    def compare_tags(self, tag: int) -> None:
+        """Of a shard with those before it."""
+        if self.tag is not None and tag != self.tag:
+            raise self.refuse(self.untrained.difference())
+        self.tag = tag
 
     def reduce(self) -> bool:
         """True: the gradient of the whole batch is in place. False: the step begins again."""
         loss = self.loss_sum / self.sample_sum if self.sample_sum else 0.0
         task, self.task = self.task, None
-        # Parameters are compared between workers now and then, and buffers lie among them.
-        self.flat.restore_values()
-        try:
-            is_whole = self.worker.reduce(loss, self.data_seconds)
-        except ValueError as error:
-            raise self.refuse(str(error)) from None
+        # Parameters are compared between workers now and then, and statistics lie among them.
+        self.flat.restore_statistics()
+        tag = -self.own_tag() if self.tag is None else self.tag  # Negative: without samples.
+        with self.refusing():
+            is_whole = self.worker.reduce(loss, self.data_seconds, tag) and self.make_equal()
         if not is_whole:
+            self.restore()
             self.flat.clear(0)
-            self.flat.point_at(0)
             return False
         self.done = task
         self.flat.spread()
+        self.untrained.end_step()
+        return True
+
+    def own_tag(self) -> int:
+        return self.untrained.tag() if self.is_shared else 1
+
+    def make_equal(self) -> bool:
+        """Compares what is not averaged; who had no samples gets it. False: begin again."""
+        tags = self.worker.tags
+        computed = {tag for tag in tags if tag > 0}
+        if len(computed) > 1:
+            raise self.refuse(self.untrained.difference())
+        if {abs(tag) for tag in tags} == computed:
+            return True
+        source = next(rank for rank, tag in enumerate(tags) if tag > 0)
+        state = self.worker.copy_from(source, packed(self.untrained.state()))
+        if state is None:
+            return False
+        if self.tag is None:
+            self.untrained.take_over(torch_load(io.BytesIO(state)))
         return True
 
     def commit(self) -> None:
-        self.worker.commit()
+        with self.refusing():
+            self.worker.commit()
 
     def reseed_all_alike(self) -> None:
         """What follows is done by every worker, with the same random numbers."""
@@ -215,46 +270,53 @@ class Session:
         """All have committed the same last step; whoever has not is handed it here."""
         if self.is_over:
             return
-        self.is_finishing = True
-        try:
+        with self.refusing():
+            self.flat.bring_back()
+            if self.is_shared:
+                self.untrained.look_again()
             self.worker.finish()
-        except ValueError as error:
-            raise self.refuse(str(error)) from None
         self.is_over = True
 
     def refuse(self, reason: str) -> Refused:
         self.is_refused = True
         return refuse(reason, self.worker)
 
+    @contextlib.contextmanager
+    def refusing(self) -> Iterator[None]:
+        """What is wrong with the program ends the job, and the conductor hears why."""
+        try:
+            yield
+        except ValueError as error:
+            raise self.refuse(str(error)) from None
+
     def save(self) -> bytes:
-        target = io.BytesIO()
-        state = {
+        self.flat.bring_back()
+        return packed({
             "flat": self.flat.state(),
+            "untrained": self.untrained.state(),
             "optimizer": self.optimizer.state_dict(),
-            "is_finished": self.is_finishing,
             "extras": self.extras.save(),
-        }
-        torch_save(state, target)
-        return target.getvalue()
+        })
 
     def load(self, state: bytes) -> None:
         parts = torch_load(io.BytesIO(state))
         self.flat.take_over(parts["flat"])
+        self.untrained.take_over(parts["untrained"])
         self.optimizer.load_state_dict(parts["optimizer"])
-        self.was_loaded = True
-        self.loaded_flat = parts["flat"]
-        self.extras.load(parts["extras"], parts["is_finished"])
+        self.extras.load(parts["extras"])
 
 
 class Extras(NamedTuple):
     """What else goes to newcomers."""
 
     save: Callable[[], Dict[str, Any]]
-    load: Callable[[Dict[str, Any], bool], None]
+    load: Callable[[Dict[str, Any]], None]
 
 
-# Kept from before a takeover replaces them: only the leader's files are written there.
-torch_save = torch.save
+def packed(state: Any) -> bytes:
+    target = io.BytesIO()
+    torch.save(state, target)
+    return target.getvalue()
 
 
 def torch_load(source: Any) -> Any:

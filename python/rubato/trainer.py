@@ -11,10 +11,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Unio
 import torch
 
 from rubato import _core
-from rubato.flat import FlatModel
 from rubato.losses import SUMMED_LOSS, LossWatch
 from rubato.refusal import refuse
-from rubato.session import Extras, JobOptions, Session, trained_parameters
+from rubato.session import Extras, JobOptions, Session
 
 WARM_UP_SAMPLES = 8
 
@@ -57,7 +56,6 @@ class Trainer:
         before_apply: Optional[Callable[[], None]] = None,
         state: Optional[Dict[str, Any]] = None,
     ) -> None:
-        stand_down()
         if epochs is None and steps is None:
             raise ValueError("say when to end: epochs=..., steps=..., or both")
         if schedule not in ("step", "epoch"):
@@ -76,10 +74,9 @@ class Trainer:
         self._is_owed_a_step = False
         self._samples_given = 0
         self._adaptive = AdaptiveSize(optimizer, batch, len(dataset), adaptive_batch, rate_rule)
-        parameters = trained_parameters(optimizer)
         self._session = Session(
             optimizer,
-            FlatModel(parameters, [model]),
+            model,
             JobOptions(
                 samples=len(dataset),
                 batch=batch,
@@ -91,8 +88,7 @@ class Trainer:
         )
         self._samples = self._session.samples(dataset, shuffle, collate_fn)
         # Whoever computes whole batches may sum as they like.
-        is_shared = not self._session.is_alone or self._session.slots > 1
-        self._losses = LossWatch() if is_shared else None
+        self._losses = LossWatch() if self._session.is_shared else None
 
     @property
     def is_leader(self) -> bool:
@@ -118,7 +114,7 @@ class Trainer:
     @property
     def metrics(self) -> Dict[str, float]:
         """Of the last committed step, the same on every worker."""
-        done = getattr(self._session, "done", None)
+        done = self._session.done
         return {
             "step": self.step_number,
             "epoch": self.epoch,
@@ -144,7 +140,6 @@ class Trainer:
                 break
             self._begin_time = time.perf_counter()
             while session.shards:
-                session.flat.expect_gradients(session.shards[0].slot)
                 self._samples_given = session.shards[0].end - session.shards[0].begin
                 batch = session.start_shard(self._samples)
                 self._is_owed_a_step = True
@@ -161,6 +156,9 @@ class Trainer:
 
     def step(self, loss: torch.Tensor) -> bool:
         """Computes gradients; with the last shard of a step also applies them. True: committed."""
+        if not isinstance(loss, torch.Tensor):
+            raise TypeError(f"step() takes the loss of a batch as a tensor, found "
+                            f"{type(loss).__name__}; closures are not called")
         if not self._is_owed_a_step:
             raise RuntimeError("step() was called twice for one batch")
         self._is_owed_a_step = False
@@ -177,15 +175,19 @@ class Trainer:
     def _warm_up(self) -> Iterator[Any]:
         """Lets libraries choose and allocate what they need, while the others train on."""
         session = self._session
-        count = min(WARM_UP_SAMPLES, len(self._samples.dataset), session.worker.batch)
-        # Losses of two sizes tell a mean from a sum. Batch normalisation needs two samples.
-        for samples in (count, max(2, count - 3)) if count > 2 else (count,):
-            self.is_warming_up = self._is_owed_a_step = True
-            self._samples_given = samples
-            yield self._samples.collated(list(range(samples)))
-            self._insist_on_step()
-        session.flat.restore_buffers()
-        session.flat.clear(0)
+        total = len(self._samples.dataset)
+        count = min(WARM_UP_SAMPLES, total, session.worker.batch)
+        # Losses of two sizes tell a mean from a sum, and other samples tell buffers that follow
+        # them from those that count steps. Batch normalisation needs two samples.
+        spans = [range(count), range(total - max(2, count - 3), total)]
+        with session.trying_out() as compare:
+            for span in spans if count > 2 else spans[:1]:
+                self.is_warming_up = self._is_owed_a_step = True
+                self._samples_given = len(span)
+                session.flat.expect_gradients(0)
+                yield self._samples.collated(list(span))
+                self._insist_on_step()
+                compare()
         self.is_warming_up = False
 
     def _insist_on_step(self) -> None:
@@ -224,8 +226,7 @@ class Trainer:
             "noise": self._adaptive.totals,
         }
 
-    def _load(self, extras: Dict[str, Any], is_finished: bool) -> None:
-        del is_finished  # How many steps there are is known here.
+    def _load(self, extras: Dict[str, Any]) -> None:
         for scheduler, state in zip(self.schedulers, extras["schedulers"]):
             scheduler.load_state_dict(state)
         self.state.clear()
@@ -312,12 +313,3 @@ class AdaptiveSize:
             )
             if batch:
                 session.worker.propose_batch(batch)
-
-
-def stand_down() -> None:
-    """This script uses the trainer, so nothing of it must be taken over."""
-    try:
-        from rubato.takeover.job import JOB
-    except ImportError:
-        return
-    JOB.is_off = True

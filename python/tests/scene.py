@@ -67,14 +67,6 @@ class ScriptCase(unittest.TestCase):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200, check=False,
         )
 
-    def run_taken_over(self, path, *arguments, **environment):
-        """As a worker without a conductor: everything is taken over, and nobody else is there."""
-        site = next(Path(p) for p in ENVIRONMENT["PYTHONPATH"].split(":") if p)
-        path_variable = f"{site / 'rubato/takeover/site'}:{ENVIRONMENT['PYTHONPATH']}"
-        return self.run_python(
-            path, *arguments, RUBATO_TAKEOVER="1", PYTHONPATH=path_variable, **environment
-        )
-
     def train(self, path, *arguments, flags=(), succeeds=True, **environment):
         """Runs a script with `rubato train` and returns what that says, and the script's words."""
         binary = os.environ.get("RUBATO_BINARY")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -57,7 +58,51 @@ if trainer.is_leader:
     print(f"trained {trainer.step_number} steps", flush=True)
 """
 
+# Its numbers, files and output must be those of an undisturbed run.
+SURVIVOR = PACE + """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+torch.set_num_threads(1)
+torch.manual_seed(3)
+inputs = torch.randn(96, 6)
+loader = DataLoader(TensorDataset(inputs, inputs.sin().sum(1, keepdim=True)), batch_size=24,
+                    shuffle=True)
+model = torch.nn.Sequential(torch.nn.Linear(6, 12), torch.nn.Tanh(), torch.nn.Dropout(0.1),
+                            torch.nn.Linear(12, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+log = open(os.environ["LOG"], "a")
+for epoch in range(100):
+    total = 0.0
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+        pace()
+    print(f"epoch {epoch} {total:.9g}", flush=True)
+    log.write(f"{epoch} {total!r}\\n"); log.flush()
+print("end", sum(p.detach().double().sum().item() for p in model.parameters()).hex(), flush=True)
+"""
+
 EMULATED = ("--kind", "emulated", "--speeds", "1:10,2:19,4:35")
+
+
+def descendants(pid):
+    """All processes that come from this one."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(words[1])
+    found, new = set(), {pid}
+    while new:
+        new = {child for child, parent in parents.items() if parent in new} - found
+        found |= new
+    return found
 
 
 class PlatformTest(scene.ScriptCase):
@@ -111,7 +156,9 @@ class PlatformTest(scene.ScriptCase):
 
     def start(self, script, name):
         done = self.rubato("run", "--detach", "--name", name, "--steps", STEPS, "--speeds",
-                           "1:10,2:19,4:35", "--env", f"GO={self.go}", "--", sys.executable, script)
+                           "1:10,2:19,4:35", "--env", f"GO={self.go}",
+                           # A model so small is not worth sharing; here it is.
+                           "--env", "RUBATO_SPLIT_ALWAYS=1", "--", sys.executable, script)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.wait_job(1, workers=4, state="RUNNING")
         self.wait(lambda: self.get("/v1/jobs/1")["steps_done"] > 0)
@@ -132,6 +179,36 @@ class PlatformTest(scene.ScriptCase):
         self.wait_job(1, workers=4)
         self.finish()
         self.assertIn("trained 100 epochs", self.rubato("logs", 1).stdout)
+
+    def test_a_script_goes_on_when_all_its_processes_are_killed(self):
+        """The conductor, the holder, the leader and its copy at once, as when a machine is lost."""
+        script, log, alone = self.write(SURVIVOR), self.folder / "log", self.folder / "log-alone"
+        self.go.touch()
+        expected = self.run_python(script, GO=str(self.go), LOG=str(alone))
+        self.go.unlink()
+        done = self.rubato("run", "--detach", "--name", "survivor", "--steps", STEPS,
+                           "--workers", 1, "--speeds", "1:10", "--env", f"GO={self.go}",
+                           "--env", f"LOG={log}",
+                           "--", sys.executable, script)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.wait(lambda: self.get("/v1/jobs/1").get("steps_done", 0) >= 10)
+        self.wait(lambda: any((self.folder / "state").rglob("snapshot-*-step-*")))
+
+        for pid in descendants(self.platform.pid):
+            os.kill(pid, signal.SIGKILL)
+        self.wait(lambda: self.get("/v1/jobs/1").get("restarts", 0) > 0)
+        self.go.touch()
+        self.wait(lambda: self.get("/v1/jobs/1")["state"] in ("SUCCEEDED", "FAILED"))
+
+        logs = self.rubato("logs", 1).stdout
+        lines = [line.partition("] ")[2] for line in logs.splitlines()]
+        job = self.get("/v1/jobs/1")
+        self.assertEqual(job["state"], "SUCCEEDED", logs)
+        self.assertEqual(job["steps_done"], STEPS)
+        self.assertEqual([line for line in lines if line.startswith(("epoch ", "end "))],
+                         expected.stdout.splitlines())
+        self.assertEqual(log.read_text(), alone.read_text())
+        self.assertIn("the script goes on from step", logs)
 
     def test_a_script_with_our_trainer_is_suspended_and_resumed(self):
         self.start(self.write(TRAINER), "trainer")

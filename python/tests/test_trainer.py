@@ -34,6 +34,60 @@ def train(model, optimizer, *, loss=None, **options):
     return trainer
 
 
+def batches(batch, steps):
+    """In the order of the dataset."""
+    data = scene.dataset()
+    for step in range(steps):
+        begin = step * batch % len(data)
+        yield data[begin : begin + batch]
+
+
+class TwoHeads(torch.nn.Module):
+    """Of which a step trains one."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.body = torch.nn.Linear(6, 8)
+        self.heads = torch.nn.ModuleList([torch.nn.Linear(8, 1), torch.nn.Linear(8, 1)])
+
+    def forward(self, inputs, head):
+        return self.heads[head](self.body(inputs).tanh())
+
+
+def train_heads(model, **options):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.1)
+    trainer = rubato.Trainer(model, optimizer, scene.dataset(), batch=16, epochs=4, shuffle=False,
+                             **options)
+    for inputs, targets in trainer:
+        trainer.step(functional.mse_loss(model(inputs, trainer.step_number % 2), targets))
+    return trainer
+
+
+class WithBuffers(torch.nn.Module):
+    """Remembers the samples that it has seen, or how often it was called."""
+
+    def __init__(self, kind):
+        super().__init__()
+        torch.manual_seed(3)
+        self.body = torch.nn.Linear(6, 1)
+        self.kind = kind
+        self.register_buffer("queue", torch.zeros(8))
+        self.register_buffer("steps", torch.zeros((), dtype=torch.float64))
+        self.register_buffer("table", torch.arange(5))
+
+    def forward(self, inputs):
+        if self.kind == "queue":
+            self.queue = torch.cat([inputs[:, 0].detach(), self.queue])[:8]
+        if self.kind == "hidden queue":
+            self.queue.data[:2] = inputs[:2, 0].detach()
+        if self.kind == "count":
+            self.steps += 1
+        if self.kind == "hidden count":
+            self.steps.data += 1
+        return self.body(inputs)
+
+
 class AloneTest(unittest.TestCase):
     def assert_like_plain(self, make_optimizer, *, has_norm=False, **options):
         ours, plain = scene.model(has_norm=has_norm), scene.model(has_norm=has_norm)
@@ -75,18 +129,46 @@ class AloneTest(unittest.TestCase):
         self.assertEqual(scene.hash_of(ours), scene.hash_of(plain))
 
     def test_leaves_parameters_without_gradient_to_themselves(self):
-        ours = scene.model()
-        ours.add_module("spare", torch.nn.Linear(2, 2))
-        before = ours.spare.weight.detach().clone()
-        optimizer = torch.optim.SGD(ours.parameters(), lr=0.1, weight_decay=0.5)
-        trainer = rubato.Trainer(ours, optimizer, scene.dataset(), batch=20, epochs=1)
-        trainer._session.flat.unused = {4: True, 5: True}
-        trainer._session.flat.point_at(0)
+        for options in ({}, {"deterministic": True}):
+            with self.subTest(options):
+                ours = TwoHeads()
+                trainer = train_heads(ours, **options)
 
+                plain = TwoHeads()
+                optimizer = torch.optim.AdamW(plain.parameters(), lr=0.01, weight_decay=0.1)
+                for step, (inputs, targets) in enumerate(batches(16, trainer.step_number)):
+                    optimizer.zero_grad(set_to_none=True)
+                    functional.mse_loss(plain(inputs, step % 2), targets).backward()
+                    optimizer.step()
+                for name, value in plain.state_dict().items():
+                    torch.testing.assert_close(ours.state_dict()[name], value, rtol=1e-4,
+                                               atol=1e-6)
+
+    def test_parameters_may_be_bound_to_other_memory(self):
+        ours, plain = scene.model(has_norm=True), scene.model(has_norm=True)
+
+        def shrink(model):
+            for parameter in model.parameters():
+                parameter.data = parameter.data.clamp(-0.2, 0.2).t().clone().t()
+            model[1].running_mean = model[1].running_mean * 0.5
+
+        trainer = rubato.Trainer(ours, torch.optim.SGD(ours.parameters(), lr=0.1),
+                                 scene.dataset(), batch=16, epochs=2, shuffle=False)
+        arena = trainer._session.flat.region
         for inputs, targets in trainer:
-            trainer.step(functional.mse_loss(ours[:3](inputs), targets))
+            for parameter in ours.parameters():
+                begin = parameter.data_ptr() - arena.data_ptr()
+                self.assertTrue(0 <= begin < 4 * arena.numel())
+            trainer.step(functional.mse_loss(ours(inputs), targets))
+            shrink(ours)
+        optimizer = torch.optim.SGD(plain.parameters(), lr=0.1)
+        for inputs, targets in batches(16, 6):
+            optimizer.zero_grad()
+            functional.mse_loss(plain(inputs), targets).backward()
+            optimizer.step()
+            shrink(plain)
 
-        self.assertTrue(torch.equal(ours.spare.weight, before))
+        self.assertEqual(scene.hash_of(ours), scene.hash_of(plain))
 
     def test_survives_gradients_that_the_loop_replaces(self):
         ours, plain = scene.model(), scene.model()
@@ -173,6 +255,29 @@ class DeterministicTest(unittest.TestCase):
             torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
 
 
+class BufferTest(unittest.TestCase):
+    def train(self, kind, **options):
+        model = WithBuffers(kind)
+        train(model, torch.optim.SGD(model.parameters(), lr=0.01), batch=16, epochs=2,
+              shuffle=False, **options)
+        return model
+
+    def test_are_the_script_s_own_where_batches_are_whole(self):
+        self.assertEqual(self.train("queue").queue.tolist(),
+                         scene.dataset().tensors[0][32:40, 0].tolist())
+
+    def test_that_count_are_counted_once_however_many_shards(self):
+        for kind in ("count", "hidden count"):
+            self.assertEqual(self.train(kind, deterministic=True).steps.item(), 6)
+
+    def test_that_follow_the_samples_are_refused_where_batches_are_shared(self):
+        for kind in ("queue", "hidden queue"):
+            with self.subTest(kind), self.assertRaises(rubato.Refused) as caught:
+                self.train(kind, deterministic=True)
+            self.assertIn("queue changed in a step", str(caught.exception))
+            self.assertNotIn("table", str(caught.exception))
+
+
 class AdaptiveBatchTest(unittest.TestCase):
     def test_measures_noise_and_scales_the_rate(self):
         ours = scene.model()
@@ -197,6 +302,57 @@ class MisuseTest(unittest.TestCase):
             for _ in trainer:
                 pass
         self.assertEqual(caught.exception.code, 65)
+
+    def refused(self, change):
+        """What is said if the model or the optimizer is changed after the second step."""
+        trainer = rubato.Trainer(self.model, self.optimizer, scene.dataset(), batch=20, epochs=2)
+        with self.assertRaises(rubato.Refused) as caught:
+            for inputs, targets in trainer:
+                trainer.step(functional.mse_loss(self.model(inputs), targets))
+                if trainer.step_number == 2:
+                    change()
+        return str(caught.exception)
+
+    def test_refuses_parameters_that_become_something_else(self):
+        self.assertIn("the parameter 0.weight became torch.float16", self.refused(self.model.half))
+
+    def test_refuses_parameters_of_another_shape(self):
+        def cut():
+            self.model[2].weight.data = self.model[2].weight.data[:, :3]
+
+        self.assertIn("the parameter 2.weight changed its shape from [1, 12] to [1, 3]",
+                      self.refused(cut))
+
+    def test_refuses_parameters_that_come_later(self):
+        late = torch.nn.Linear(2, 2)
+        self.assertIn("added to the optimizer", self.refused(
+            lambda: self.optimizer.add_param_group({"params": late.parameters()})))
+
+    def test_refuses_parameters_that_are_thawed_later(self):
+        self.model[0].requires_grad_(False)
+        self.assertIn("thawed", self.refused(lambda: self.model[0].requires_grad_(True)))
+
+    def test_parameters_may_be_frozen_later(self):
+        trainer = rubato.Trainer(self.model, self.optimizer, scene.dataset(), batch=20, epochs=2)
+        for inputs, targets in trainer:
+            trainer.step(functional.mse_loss(self.model(inputs), targets))
+            if trainer.step_number == 2:
+                self.model[0].requires_grad_(False)
+                frozen = self.model[0].weight.clone()
+
+        self.assertTrue(torch.equal(self.model[0].weight, frozen))
+
+    def test_refuses_optimizers_that_call_a_closure(self):
+        with self.assertRaises(rubato.Refused) as caught:
+            rubato.Trainer(self.model, torch.optim.LBFGS(self.model.parameters()),
+                           scene.dataset(), batch=20, epochs=1)
+        self.assertIn("LBFGS calls a closure", str(caught.exception))
+
+    def test_does_not_ignore_a_closure(self):
+        trainer = rubato.Trainer(self.model, self.optimizer, scene.dataset(), batch=20, epochs=1)
+        with self.assertRaisesRegex(TypeError, "closures are not called"):
+            for inputs, targets in trainer:
+                trainer.step(lambda: functional.mse_loss(self.model(inputs), targets))
 
     def test_refuses_double_precision(self):
         model = scene.model().double()

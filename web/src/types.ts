@@ -7,8 +7,10 @@ export interface PlannedShare { from: string; to: string; workers: number }
 
 export interface JobSpec {
   name: string; tenant: string; command: string[]; kind: string; steps: number; deadline: string
-  class: string; model: string; batch: number; workers?: WorkerLimits; speeds: SpeedPoint[]
+  class: string; model: string; batch: number; workers?: WorkerLimits; speeds: SpeedPoint[]; until: string
 }
+
+export interface MemoryUse { worker_bytes: string; limit_bytes: string; batch: string; workers: number; pieces: number; piece_rows: string; text: string }
 
 export interface JobStatus {
   id: string; spec: JobSpec; user: string; state: string; class: string; reason: string; message: string
@@ -18,6 +20,7 @@ export interface JobStatus {
   eta?: string; eta_early?: string; eta_late?: string
   at_risk: boolean; missed: boolean; exit_code: number; exit_cause: string
   plan: PlannedShare[]; past: PlannedShare[]; resizes: number; restarts: number; gpu_seconds: number
+  memory?: MemoryUse
 }
 export interface JobList { jobs: JobStatus[]; next_page_token: string }
 

@@ -15,7 +15,7 @@ const GZIP_BYTES_MAX = 100 * 1024
 const here = dirname(fileURLToPath(import.meta.url))
 const out = process.argv[2]
 
-const NAMES = ['unit.test', 'report_unit.test', 'scale_unit.test']
+const NAMES = ['unit.test', 'report_unit.test', 'scale_unit.test', 'metric_unit.test']
 const folder = mkdtempSync(join(tmpdir(), 'rubato-unit-'))
 await build({
   entryPoints: NAMES.map((name) => join(here, `${name}.ts`)), outdir: folder, bundle: true, format: 'esm', platform: 'node',

@@ -20,7 +20,7 @@ export async function until(what, check, seconds = 60) {
   }
 }
 
-/** `rubato up` with pretended machines, in a folder of its own. */
+/** `rubato up` in a folder of its own, with pretended machines or, without them, eight slots of this one. */
 export class PlatformScene {
   constructor() {
     this.folder = mkdtempSync(join(tmpdir(), 'rubato-web-'))
@@ -28,7 +28,7 @@ export class PlatformScene {
   }
 
   async start({ emulate = '4x8', tokens = {}, policy } = {}) {
-    const line = ['up', '--emulate', emulate, '--port', '0', '--state', join(this.folder, 'state')]
+    const line = ['up', ...(emulate ? ['--emulate', emulate] : ['--slots', '8']), '--port', '0', '--state', join(this.folder, 'state')]
     if (policy) line.push('--policy', policy)
     if (Object.keys(tokens).length) {
       const file = join(this.folder, 'tokens')

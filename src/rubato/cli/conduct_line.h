@@ -21,6 +21,7 @@ class ConductLine {
   [[nodiscard]] std::vector<int> descriptors() const;
   /// What has arrived. An agent that connects takes the place of the one before.
   [[nodiscard]] std::vector<wire::ToConduct> receive();
+  [[nodiscard]] bool has_agent() const { return agent_.has_value(); }
   /// True once after an agent has connected.
   [[nodiscard]] bool take_is_new() { return std::exchange(is_new_, false); }
   /// To the agent, if one is there. One that does not read is cut off; it may connect again.

@@ -25,6 +25,9 @@
 namespace rubato {
 namespace {
 
+using launch::metrics::JobMetrics;
+using launch::metrics::JobMetricsOptions;
+
 /// What `rubato conduct` was asked for.
 struct ConductFlags {
   std::string directory{};
@@ -106,8 +109,14 @@ wire::JobEnded suspended_at_once(const wire::ConductOrder& order, const ConductF
   return ended;
 }
 
+JobMetricsOptions metrics_options(const wire::ConductOrder& order, const ConductFiles& files) {
+  return {
+      .path = files.metrics(), .order = order.run().order(), .until = order.run().spec().until()};
+}
+
 /// What starts the workers, and what it has to say.
 struct WorkerStarter {
+  std::unique_ptr<JobMetrics> metrics{};  // The launcher feeds them lines until it is gone.
   std::unique_ptr<Launcher> launcher{};
   LocalLauncher* local = nullptr;  // The same, if workers are processes.
   EmulatedCrew* crew = nullptr;    // The same, if they are threads.
@@ -123,12 +132,14 @@ wire::JobEnded run_job(const wire::ConductOrder& order, const ConductFiles& file
   if (order.run().slots_size() == 0) {
     return suspended_at_once(order, files);
   }
-  auto job =
-      begin_job(order, {.files = files, .launcher = *starter.launcher, .crew = starter.crew});
+  auto job = begin_job(order, {.files = files,
+                               .launcher = *starter.launcher,
+                               .crew = starter.crew,
+                               .metrics = starter.metrics.get()});
   if (!job) {
     return never_begun(order, files, job.error());
   }
-  Conducting conducting(order, std::move(*job), line);
+  Conducting conducting(order, std::move(*job), line, *starter.metrics);
   bool goes_on = true;
   while (goes_on) {
     goes_on = conducting.turn();
@@ -142,21 +153,29 @@ wire::JobEnded run_job(const wire::ConductOrder& order, const ConductFiles& file
   return conducting.ended();
 }
 
-Result<WorkerStarter> start_processes(const ConductFiles& files, int log) {
-  auto launcher = LocalLauncher::open({.log_folder = files.logs(),
-                                       .echo = log >= 0 ? EchoChoice::All : EchoChoice::None,
-                                       .terminal = log,
-                                       .starts_warm = true,
-                                       .limits = {raise_descriptor_limit()}});
+Result<WorkerStarter> start_processes(const wire::ConductOrder& order, const ConductFiles& files,
+                                      int log) {
+  auto metrics = std::make_unique<JobMetrics>(metrics_options(order, files));
+  auto launcher = LocalLauncher::open(
+      {.log_folder = files.logs(),
+       .echo = log >= 0 ? EchoChoice::All : EchoChoice::None,
+       .terminal = log,
+       .starts_warm = true,
+       .limits = {raise_descriptor_limit()},
+       .on_line = [raw = metrics.get()](WorkerId worker, std::string_view line) {
+         raw->read_line(worker.value, line);
+       }});
   if (!launcher) {
     return launcher.error();
   }
   LocalLauncher* const local = launcher->get();
-  return WorkerStarter{.launcher = std::move(*launcher), .local = local};
+  return WorkerStarter{
+      .metrics = std::move(metrics), .launcher = std::move(*launcher), .local = local};
 }
 
 // On pretended nodes there may be a hundred of them: threads do.
-Result<WorkerStarter> start_threads(const wire::ConductOrder& order, int log) {
+Result<WorkerStarter> start_threads(const wire::ConductOrder& order, const ConductFiles& files,
+                                    int log) {
   const wire::JobSpec& spec = order.run().spec();
   EmulatedCrewOptions options{.steps = static_cast<std::uint64_t>(spec.steps()),
                               .began = decided_at(order)};
@@ -175,7 +194,9 @@ Result<WorkerStarter> start_threads(const wire::ConductOrder& order, int log) {
     return crew.error();
   }
   EmulatedCrew* const threads = crew->get();
-  return WorkerStarter{.launcher = std::move(*crew), .crew = threads};
+  return WorkerStarter{.metrics = std::make_unique<JobMetrics>(metrics_options(order, files)),
+                       .launcher = std::move(*crew),
+                       .crew = threads};
 }
 
 // Waits while the disk is full: of an end that is not told nobody would know, and all that was done
@@ -214,8 +235,8 @@ int conduct_job(const ConductFlags& flags) {
   const Descriptor log(
       ::open(files.merged_log().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   const bool in_threads = order->emulated() && order->run().spec().kind() == "emulated";
-  const auto starter =
-      in_threads ? start_threads(*order, log.get()) : start_processes(files, log.get());
+  const auto starter = in_threads ? start_threads(*order, files, log.get())
+                                  : start_processes(*order, files, log.get());
   if (!starter && !in_threads) {
     return conduct_failure(starter.error());  // This machine's fault: the job may be tried again.
   }

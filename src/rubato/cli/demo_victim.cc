@@ -9,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "rubato/launch/local/process_file.h"
 #include "rubato/live/leftovers.h"
 
 namespace rubato {
@@ -16,15 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string proc_text(pid_t pid, const char* file) {
-  std::ifstream stream("/proc/" + std::to_string(pid) + "/" + file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 // Ticks of processor time, from what follows the name in /proc/PID/stat.
 long computed(pid_t pid) {
   constexpr int kBeforeUserTime = 11;
-  const std::string text = proc_text(pid, "stat");
+  const std::string text = process_file(pid, "stat");
   std::istringstream fields(text.substr(std::min(text.rfind(')') + 1, text.size())));
   std::string skipped;
   for (int i = 0; i < kBeforeUserTime; ++i) {
@@ -42,14 +38,14 @@ bool runs(pid_t pid, const wire::JobSpec& spec) {
   for (const std::string& word : spec.command()) {
     words += word + '\0';
   }
-  const std::string name = proc_text(pid, "cmdline");
+  const std::string name = process_file(pid, "cmdline");
   return !name.empty() && std::string_view(words).substr(0, name.find_last_not_of('\0') + 1) ==
                               std::string_view(name).substr(0, name.find_last_not_of('\0') + 1);
 }
 
 // The process that conducts a job is started with its directory as an argument.
 bool conducts(pid_t pid, const std::string& directory) {
-  return proc_text(pid, "cmdline").find(std::string("conduct\0", 8) + directory + '\0') !=
+  return process_file(pid, "cmdline").find(std::string("conduct\0", 8) + directory + '\0') !=
          std::string::npos;
 }
 

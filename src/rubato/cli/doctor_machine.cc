@@ -75,7 +75,7 @@ std::string megabytes(std::uint64_t bytes) {
 std::string own_sdk() { return fs::path(own_program()).parent_path() / "python"; }
 
 Result<std::string> ask_python(const std::string& python) {
-  Environment environment = worker_environment();
+  Environment environment = with_python_hook(worker_environment());
   environment["PYTHONPATH"] = own_sdk();
   const auto program = program_path(python, environment, "/");
   if (!program) {

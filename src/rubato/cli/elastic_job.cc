@@ -14,6 +14,8 @@
 #include "rubato/cli/worker_environment.h"
 #include "rubato/launch/conductor.h"
 #include "rubato/launch/device_seats.h"
+#include "rubato/launch/script/python_command.h"
+#include "rubato/launch/script/script_run.h"
 
 namespace rubato {
 namespace {
@@ -57,7 +59,7 @@ int node_share(const wire::JobOrder& order) {
   return most;
 }
 
-ConductorOptions options_of(const wire::ConductOrder& order, const ConductFiles& files) {
+ConductorOptions conductor_options(const wire::ConductOrder& order, const ConductFiles& files) {
   const wire::JobSpec& spec = order.run().spec();
   ConductorOptions options{.command = command_of(spec),
                            .environment = job_environment(order, files),
@@ -79,6 +81,40 @@ ConductorOptions options_of(const wire::ConductOrder& order, const ConductFiles&
   return options;
 }
 
+// A Python script that does not use our trainer runs once; everything else runs in every worker.
+bool is_script(const wire::JobSpec& spec, const Environment& environment,
+               const std::string& directory) {
+  return !is_emulated(spec) && value_or(environment, "RUBATO_EVERY_WORKER", "") != "1" &&
+         launch::script::runs_as_script(command_of(spec), directory, environment);
+}
+
+launch::script::ScriptRunOptions script_options(ConductorOptions options,
+                                                const wire::JobSpec& spec) {
+  return {.command = std::move(options.command),
+          .environment = std::move(options.environment),
+          .working_directory = std::move(options.working_directory),
+          .directory = std::move(options.directory),
+          .workers = options.workers,
+          .seed = options.seed,
+          .steps_declared = static_cast<std::uint64_t>(std::max(0.0, spec.steps())),
+          .until = spec.until(),
+          .snapshot_steps = options.snapshot_steps,
+          .keeps_snapshots = true,
+          .patience = options.patience,
+          .error_exits_max = std::max(1, spec.restarts_max()),
+          .failures_max = options.failures_max};
+}
+
+void describe_memory(const MemoryRecord& memory, wire::MemoryUse& to) {
+  to.set_worker_bytes(static_cast<std::int64_t>(memory.worker_bytes));
+  to.set_limit_bytes(static_cast<std::int64_t>(memory.limit_bytes));
+  to.set_batch(static_cast<std::int64_t>(memory.batch));
+  to.set_workers(memory.workers);
+  to.set_pieces(memory.pieces);
+  to.set_piece_rows(static_cast<std::int64_t>(memory.piece_rows));
+  to.set_text(to_text(memory));
+}
+
 // Whether the job may be measured with so many workers.
 bool accepts(const wire::WorkerLimits& limits, int workers) {
   const auto& listed = limits.listed();
@@ -90,37 +126,45 @@ class ElasticJob final : public ConductedJob {
  public:
   explicit ElasticJob(const wire::ConductOrder& order) : order_(order) {
     seats_.offer(devices_of(order));
+    sized_to_ = seats_.slots();
     begin_measuring();
   }
 
   [[nodiscard]] Status open(const ConductScene& scene) {
     crew_ = scene.crew;
-    ConductorOptions options = options_of(order_, scene.files);
+    metrics_ = scene.metrics;
+    ConductorOptions options = conductor_options(order_, scene.files);
+    takes_snapshots_ = options.snapshot_steps == 0;
+    if (is_script(order_.run().spec(), options.environment, options.working_directory)) {
+      auto run = launch::script::ScriptRun::open(
+          script_options(std::move(options), order_.run().spec()), scene.launcher, events());
+      if (!run) {
+        return run.error();
+      }
+      script_ = run->get();
+      run_ = std::move(*run);
+      return ok_status();
+    }
     // On a GPU even one who waits would be in the way.
     options.membership.parked_max = seats_.has_devices() ? 0 : kParkedOnCpus;
-    takes_snapshots_ = options.snapshot_steps == 0;
-    auto conductor =
-        Conductor::open(std::move(options), scene.launcher,
-                        {.on_profile = [this](const ShapeRecord& recent) { take_in(recent); },
-                         .on_start = [this](WorkerId worker) { return seat(worker); },
-                         .on_end = [this](WorkerId worker) { seats_.leave(worker); }});
+    auto conductor = Conductor::open(std::move(options), scene.launcher, events());
     if (!conductor) {
       return conductor.error();
     }
-    conductor_ = std::move(*conductor);
+    run_ = std::move(*conductor);
     return ok_status();
   }
 
   [[nodiscard]] bool turn(Duration wait, std::span<const int> also) override {
-    const bool goes_on = conductor_->turn(wait, also);
+    const bool goes_on = run_->turn(wait, also);
     const auto moment = SteadyClock::now();
     if (takes_snapshots_ && moment - snapshot_ > kSnapshotPeriod) {
       snapshot_ = moment;
-      conductor_->snapshot_now();
+      run_->snapshot_now();
     }
     if (grows_back_at_ && moment > *grows_back_at_) {
       grows_back_at_.reset();
-      conductor_->resize(seats_.slots(), seats_.misplaced());
+      resize(seats_.slots());
     }
     return goes_on;
   }
@@ -133,26 +177,40 @@ class ElasticJob final : public ConductedJob {
     if (crew_ != nullptr) {
       crew_->ordered(decided_at(order), seats_.slots());
     }
-    conductor_->resize(seats_.slots(), seats_.misplaced());
+    resize(seats_.slots());
   }
 
-  void suspend(const std::string& reason) override { conductor_->suspend(reason); }
-  void stop(const std::string& reason) override { conductor_->stop(reason); }
+  void suspend(const std::string& reason) override { run_->suspend(reason); }
+  // The memory of a device is not free while a process has it.
+  [[nodiscard]] bool park() override {
+    if (script_ == nullptr || !order_.may_park() || seats_.has_devices()) {
+      return false;
+    }
+    seats_.offer({});
+    measurement_.reset();
+    grows_back_at_.reset();
+    script_->park();
+    return true;
+  }
+  void stop(const std::string& reason) override { run_->stop(reason); }
+  void end_early(const std::string& reason) override { run_->end_early(reason); }
 
   [[nodiscard]] bool holds_no_more() const override {
-    return static_cast<int>(conductor_->occupants().size()) <= seats_.slots() &&
-           seats_.misplaced().empty();
+    return run_->slots_held() <= seats_.slots() && seats_.misplaced().empty();
   }
 
   [[nodiscard]] bool has_obeyed() const override {
-    return conductor_->workers_training() == seats_.slots();
+    if (seats_.slots() == 0) {
+      return script_ != nullptr && script_->is_parked();
+    }
+    return sized_to_ == seats_.slots() && run_->has_resized();
   }
 
   void describe(wire::JobReport& report) const override {
-    const JobTimeline& timeline = conductor_->timeline();
-    report.set_done(static_cast<double>(conductor_->step()));
-    report.set_workers(conductor_->workers_training());
-    report.set_speed(recent_.speed(conductor_->workers_training()));
+    const JobTimeline& timeline = run_->timeline();
+    report.set_done(static_cast<double>(run_->step()));
+    report.set_workers(run_->workers_training());
+    report.set_speed(recent_.speed(run_->workers_training()));
     report.set_loss(timeline.loss);
     report.set_restarts(static_cast<std::uint32_t>(
         std::ranges::count_if(timeline.generations, &GenerationRecord::is_forced)));
@@ -164,6 +222,11 @@ class ElasticJob final : public ConductedJob {
     }
     if (!timeline.stragglers.empty()) {
       report.set_note(timeline.stragglers.back().evidence);
+    } else if (!timeline.notices.empty()) {
+      report.set_note(timeline.notices.back().text);
+    }
+    if (timeline.memory.worker_bytes > 0) {
+      describe_memory(timeline.memory, *report.mutable_memory());
     }
     report.set_is_measured(measurement_.has_value() && measurement_->is_done());
     for (const auto& [workers, speed] : speeds()) {
@@ -173,9 +236,21 @@ class ElasticJob final : public ConductedJob {
     }
   }
 
-  [[nodiscard]] const JobTimeline& timeline() const override { return conductor_->timeline(); }
+  [[nodiscard]] const JobTimeline& timeline() const override { return run_->timeline(); }
 
  private:
+  TrainingRunEvents events() {
+    return {.on_profile = [this](const ShapeRecord& recent) { take_in(recent); },
+            .on_start = [this](WorkerId worker) { return seat(worker); },
+            .on_end = [this](WorkerId worker) { seats_.leave(worker); },
+            .on_metrics = [this](std::span<const MetricValue> values) { take_in(values); }};
+  }
+
+  void resize(int workers) {
+    sized_to_ = workers;
+    run_->resize(workers, seats_.misplaced());
+  }
+
   void begin_measuring() {
     measurement_.reset();
     if (order_.run().measure()) {
@@ -186,13 +261,19 @@ class ElasticJob final : public ConductedJob {
     }
   }
 
+  void take_in(std::span<const MetricValue> values) {
+    for (const MetricValue& each : values) {
+      metrics_->log(each.name, each.value, static_cast<std::int64_t>(each.step));
+    }
+  }
+
   void take_in(const ShapeRecord& recent) {
     recent_.add(recent.workers, static_cast<double>(recent.steps), recent.total_seconds);
     if (!measurement_ || measurement_->is_done()) {
       return;
     }
     if (const auto size = next_size(recent, *measurement_)) {
-      conductor_->resize(*size, seats_.misplaced());
+      resize(*size);
     }
     if (measurement_->is_done()) {
       grows_back_at_ = SteadyClock::now() + kMeasuredPatience;
@@ -227,13 +308,16 @@ class ElasticJob final : public ConductedJob {
 
   wire::ConductOrder order_;
   EmulatedCrew* crew_ = nullptr;
+  launch::metrics::JobMetrics* metrics_ = nullptr;
   DeviceSeats seats_;
   SpeedWindow recent_;
   std::optional<ScalingMeasurement> measurement_;
   std::optional<SteadyClock::time_point> grows_back_at_;
+  int sized_to_ = 0;  // Workers that were last asked for.
   bool takes_snapshots_ = false;
   SteadyClock::time_point snapshot_ = SteadyClock::now();
-  std::unique_ptr<Conductor> conductor_;  // Ends first: it calls us.
+  std::unique_ptr<TrainingRun> run_;             // Ends first: it calls us.
+  launch::script::ScriptRun* script_ = nullptr;  // The same, if it is one.
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ inline constexpr int kExitUsage = 64;
 inline constexpr int kExitBadInput = 65;
 inline constexpr int kExitNoServer = 69;
 inline constexpr int kExitBug = 70;
+inline constexpr int kExitNotChecked = 75;  // `rubato check` has nothing to compare, or no time.
 inline constexpr int kExitNotPermitted = 77;
 inline constexpr int kExitBadConfig = 78;
 inline constexpr int kExitRefused = 80;      // The deadline cannot be promised.

@@ -178,6 +178,7 @@ std::variant<KeptAnswers, CallFailure> kept_answers(PlatformClient& client) {
   keep_past(collector);
   for (const std::string& id : keep_jobs(collector)) {
     collector.keep<wire::JobHistory>(job_target(id, "/history"));
+    collector.keep<wire::JobMetricsReply>(job_target(id, "/metrics?points=60"));
     collector.keep<wire::WhyReply>(job_target(id, "/why"));
     collector.keep<wire::BlameReply>(job_target(id, "/blame"));
   }

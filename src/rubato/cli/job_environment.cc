@@ -14,6 +14,7 @@ Environment job_environment(const wire::ConductOrder& order, const ConductFiles&
   for (const auto& [name, value] : spec.environment()) {
     environment[name] = value;
   }
+  environment = with_python_hook(std::move(environment));
   const int most = spec.workers().max() > 0 ? spec.workers().max() : order.run().slots_size();
   return overridden(std::move(environment),
                     {{"RUBATO_JOB_ID", order.run().job()},

@@ -171,6 +171,7 @@ std::string job_page(const wire::JobStatus& job, const WallClock& clock, bool us
   page.add("workers",
            fmt::format("{} (accepts {}){}{}", job.workers(), workers_text(job.spec().workers()),
                        job.slots_size() > 0 ? " on " : "", fmt::join(job.slots(), " ")));
+  page.add("memory", job.memory().text());
   if (job.plan_size() > 0) {
     page.add("plan", fmt::format("{}  {}", plan_picture(job), plan_text(job.plan())));
   }

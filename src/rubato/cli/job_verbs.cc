@@ -6,14 +6,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "rubato/base/spelling.h"
 #include "rubato/cli/event_stream.h"
 #include "rubato/cli/interrupt_count.h"
 #include "rubato/cli/job_table.h"
 #include "rubato/cli/log_follower.h"
+#include "rubato/cli/metric_text.h"
 #include "rubato/cli/quote_text.h"
 #include "rubato/cli/terminal.h"
 #include "rubato/cli/verb_answer.h"
@@ -36,6 +40,7 @@ struct JobVerbFlags {
   std::string state{};
   std::string tenant{};
   std::string workers{};
+  std::vector<std::string> names{};
   int limit = 10'000;
   std::uint64_t since = 0;
   bool is_quiet = false;
@@ -235,6 +240,26 @@ int show_events(const JobVerbFlags& flags) {
   return kExitOk;
 }
 
+int show_metrics(const JobVerbFlags& flags) {
+  const std::string names = url_escaped(fmt::format("{}", fmt::join(flags.names, ",")));
+  int code = kExitOk;
+  const int asked = ask_platform<wire::JobMetricsReply>(
+      "metrics", flags.client,
+      {.target = job_target(flags.job, "/metrics" + (names.empty() ? "" : "?names=" + names))},
+      metrics_text, [&](const wire::JobMetricsReply& reply) {
+        for (const std::string& name : flags.names) {
+          if (std::ranges::find(reply.names(), name) == reply.names().end()) {
+            const std::vector<std::string_view> known(reply.names().begin(), reply.names().end());
+            explain_failure("metrics",
+                            bad_input(fmt::format("job {} has no metric '{}'{}", flags.job, name,
+                                                  suggestion(name, known))));
+            code = kExitNotFound;
+          }
+        }
+      });
+  return asked == kExitOk ? code : asked;
+}
+
 using JobVerb = int (*)(const JobVerbFlags&);
 
 // A verb with the flags of all, and a job if `takes_job`.
@@ -290,6 +315,12 @@ void add_looks(CLI::App& app, int& exit_code) {
   CLI::App* logs = add_job_verb(app, "logs", "Print a job's log", flags, true);
   logs->add_flag("-f,--follow", flags->follows, "Go on until the job is over");
   set_verb(logs, flags, exit_code, show_logs);
+
+  flags = std::make_shared<JobVerbFlags>();
+  CLI::App* metrics =
+      add_job_verb(app, "metrics", "Show what a job's program logs or prints", flags, true);
+  metrics->add_option("--name", flags->names, "Only this metric; may be repeated");
+  set_verb(metrics, flags, exit_code, show_metrics);
 
   flags = std::make_shared<JobVerbFlags>();
   CLI::App* events = add_job_verb(app, "events", "Print what happened", flags, false);

@@ -79,7 +79,10 @@ Result<std::unique_ptr<LocalPlatform>> LocalPlatform::start(LocalPlatformOptions
   }
   platform->service_ = *std::move(service);
   Service& live = *platform->service_;
-  auto agent = Agent::open({.offer = {.name = kAgent, .nodes = *nodes, .cpus = cpus_here()},
+  auto agent = Agent::open({.offer = {.name = kAgent,
+                                      .nodes = *nodes,
+                                      .cpus = cpus_here(),
+                                      .is_alone = given.agents.empty()},
                             .directory = (fs::path(given.state_directory) / "jobs").string(),
                             .shared = given.shared,
                             .program = own_program()},

@@ -11,6 +11,7 @@
 
 #include "rubato/base/spelling.h"
 #include "rubato/cli/agent_verb.h"
+#include "rubato/cli/check_verb.h"
 #include "rubato/cli/cluster_verbs.h"
 #include "rubato/cli/conduct_verb.h"
 #include "rubato/cli/demo_verb.h"
@@ -73,6 +74,7 @@ int run_program(const std::vector<std::string>& arguments) {
   add_trace_verbs(app, code);
   add_demo_verb(app, code, command);
   add_train_verb(app, code);
+  add_check_verb(app, code);
   add_up_verb(app, code);
   add_agent_verb(app, "agent", code);
   add_doctor_verb(app, code);

@@ -64,9 +64,17 @@ class RestartedConducting final : public ConductedJob {
     job_.end(JobOutcome::Suspended, reason);
   }
 
+  [[nodiscard]] bool park() override { return false; }
+
   void stop(const std::string& reason) override {
     warn(reason);
     job_.end(JobOutcome::Failed, reason);
+  }
+
+  void end_early(const std::string& reason) override {
+    warn(reason);
+    ends_early_ = true;
+    job_.end(JobOutcome::Finished, reason);
   }
 
   [[nodiscard]] bool holds_no_more() const override { return !job_.is_changing(); }
@@ -82,7 +90,7 @@ class RestartedConducting final : public ConductedJob {
         static_cast<std::uint32_t>(std::max<std::size_t>(1, timeline.generations.size()) - 1));
     report.set_speed(recent_.speed(job_.workers_running()));
     const auto [done, loss] = progress();
-    const bool is_over = timeline.outcome == JobOutcome::Finished;
+    const bool is_over = timeline.outcome == JobOutcome::Finished && !ends_early_;
     report.set_done(is_over ? order_.run().spec().steps() : done);
     report.set_loss(loss);
   }
@@ -130,6 +138,7 @@ class RestartedConducting final : public ConductedJob {
   ConductFiles files_;
   RestartedJob job_;
   SpeedWindow recent_;
+  bool ends_early_ = false;
   double marked_done_ = 0;
   std::optional<std::chrono::steady_clock::time_point> marked_;
 };

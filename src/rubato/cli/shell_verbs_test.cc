@@ -92,7 +92,7 @@ TEST(ManPages, EachVerbHasOne) {
   for (const char* verb :
        {"run",    "submit", "quote", "status",     "list",   "why",     "blame",   "logs",
         "cancel", "scale",  "queue", "node",       "report", "policy",  "what-if", "sim",
-        "trace",  "train",  "demo",  "completion", "man",    "version", "doctor"}) {
+        "trace",  "train",  "demo",  "completion", "man",    "version", "doctor",  "check"}) {
     const auto file = folder / ("rubato-" + std::string(verb) + ".1");
     ASSERT_TRUE(std::filesystem::exists(file)) << verb;
     EXPECT_NE(script.find("\"rubato " + std::string(verb) + "\""), std::string::npos) << verb;

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "rubato/cli/check_verb.h"
 #include "rubato/cli/exit_code.h"
 #include "rubato/cli/job_flags.h"
 #include "rubato/cli/job_follow.h"
@@ -30,6 +31,7 @@ struct SubmitFlags {
   bool is_quiet = false;
   bool waits = false;
   bool prints_schema = false;
+  bool is_unchecked = false;
 };
 
 // Makes a submission that is sent twice the same submission.
@@ -92,6 +94,10 @@ int run_and_follow(const SubmitFlags& flags) {
   auto client = PlatformClient::open(flags.client);
   if (!client) {
     return explain_failure("run", client.error());
+  }
+  if (!flags.is_unchecked && !passes_short_check(*spec)) {
+    fmt::print(stderr, "rubato run: not submitted; --no-check submits it all the same\n");
+    return kExitBadInput;
   }
   wire::QuoteReply quote;
   ask_quote(*client, *spec, quote);
@@ -182,6 +188,8 @@ void add_run(CLI::App& app, int& exit_code) {
   add_job_flags(*verb, flags->job);
   add_job_words(*verb, flags->job);
   verb->add_flag("-d,--detach", flags->is_detached, "Print the job's id and leave");
+  verb->add_flag("--no-check", flags->is_unchecked,
+                 "Do not try the script's first steps here before it is submitted");
   verb->add_flag("--strict-deadline", flags->is_strict,
                  "Return 81 if the job finishes after its promise");
   verb->add_option("--key", flags->key,

@@ -38,6 +38,11 @@ std::string timeline_table(const JobTimeline& timeline) {
         latency < 0 ? "superseded" : fmt::format("{:.3f} s", latency), record.lost_steps);
   }
   for (const ShapeRecord& record : timeline.profile) {
+    if (record.batch == 0) {  // A script's: only whole steps are timed there.
+      text += fmt::format("{:>3} workers: {:.2f} ms a step\n", record.workers,
+                          record.step_seconds() * 1000);
+      continue;
+    }
     text += fmt::format(
         "{:>3} workers, batch {}: {:.2f} ms a step ({:.0f} % computing, {:.0f} % summing, {:.0f} % "
         "waiting for data)\n",
@@ -49,6 +54,12 @@ std::string timeline_table(const JobTimeline& timeline) {
   for (const StragglerRecord& record : timeline.stragglers) {
     text += fmt::format("generation {}: worker {} is slow: {}\n", record.generation,
                         record.worker.value, record.evidence);
+  }
+  for (const JobNotice& notice : timeline.notices) {
+    text += fmt::format("note: {}\n", notice.text);
+  }
+  if (const std::string memory = to_text(timeline.memory); !memory.empty()) {
+    text += fmt::format("memory: {}\n", memory);
   }
   text += fmt::format("{} after {} steps in {:.1f} s, loss {:.4f}, parameters {}\n",
                       outcome_name(timeline.outcome), timeline.steps, to_seconds(timeline.total),
@@ -69,7 +80,8 @@ std::string timeline_json(const JobTimeline& timeline) {
                               {"generations", nlohmann::ordered_json::array()},
                               {"workers", nlohmann::ordered_json::array()},
                               {"profile", nlohmann::ordered_json::array()},
-                              {"stragglers", nlohmann::ordered_json::array()}};
+                              {"stragglers", nlohmann::ordered_json::array()},
+                              {"notices", nlohmann::ordered_json::array()}};
   for (const GenerationRecord& record : timeline.generations) {
     nlohmann::ordered_json members = nlohmann::ordered_json::array();
     for (const WorkerId member : record.members) {
@@ -112,6 +124,16 @@ std::string timeline_json(const JobTimeline& timeline) {
                                   {"worker", record.worker.value},
                                   {"evidence", record.evidence}});
   }
+  for (const JobNotice& notice : timeline.notices) {
+    json["notices"].push_back({{"key", notice.key}, {"text", notice.text}});
+  }
+  const MemoryRecord& memory = timeline.memory;
+  json["memory"] = {{"worker_bytes", memory.worker_bytes},
+                    {"limit_bytes", memory.limit_bytes},
+                    {"batch", memory.batch},
+                    {"workers", memory.workers},
+                    {"pieces", memory.pieces},
+                    {"piece_rows", memory.piece_rows}};
   return json.dump(2) + "\n";
 }
 

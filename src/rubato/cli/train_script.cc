@@ -61,14 +61,14 @@ void TrainScript::carry_out(std::uint64_t moment, SendSignal send_signal, Resize
   });
 }
 
-void TrainScript::on_step(std::uint64_t step, Conductor& conductor) {
+void TrainScript::on_step(std::uint64_t step, TrainingRun& run) {
   carry_out(
       step,
       [&](int rank, int signal) {
-        const auto worker = conductor.worker_at(rank);
-        return worker ? conductor.signal(*worker, signal) : ok_status();
+        const auto worker = run.worker_at(rank);
+        return worker ? run.signal(*worker, signal) : ok_status();
       },
-      [&](int workers) { conductor.resize(workers); });
+      [&](int workers) { run.resize(workers); });
 }
 
 void TrainScript::on_second(std::uint64_t second, RestartedJob& job) {

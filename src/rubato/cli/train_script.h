@@ -9,8 +9,8 @@
 
 #include "rubato/base/result.h"
 #include "rubato/cli/resize_script.h"
-#include "rubato/launch/conductor.h"
 #include "rubato/launch/restarted_job.h"
+#include "rubato/launch/training_run.h"
 
 namespace rubato {
 
@@ -31,7 +31,7 @@ class TrainScript {
   /// All steps at which something happens, rising.
   [[nodiscard]] std::vector<std::uint64_t> steps() const;
   /// Does what is due at a step, once.
-  void on_step(std::uint64_t step, Conductor& conductor);
+  void on_step(std::uint64_t step, TrainingRun& run);
   void on_second(std::uint64_t second, RestartedJob& job);
 
  private:

@@ -6,6 +6,8 @@
 
 #include <gmock/gmock.h>
 
+#include "rubato/launch/conductor.h"
+
 namespace rubato {
 namespace {
 

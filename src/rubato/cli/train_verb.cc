@@ -21,13 +21,17 @@
 #include "rubato/cli/worker_environment.h"
 #include "rubato/launch/conductor.h"
 #include "rubato/launch/local/local_launcher.h"
+#include "rubato/launch/metrics/job_metrics.h"
 #include "rubato/launch/restarted_job.h"
+#include "rubato/launch/script/python_command.h"
+#include "rubato/launch/script/script_run.h"
 #include "rubato/runtime/scaling_measurement.h"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
+using launch::metrics::JobMetrics;
 
 /// What `rubato train` was asked for.
 struct TrainFlags {
@@ -38,13 +42,16 @@ struct TrainFlags {
   std::uint32_t snapshot_steps = 0;
   std::string directory{};  // Of logs and snapshots.
   std::vector<std::string> hosts{};
-  double patience_seconds = 1.5;
+  std::optional<double> patience_seconds{};  // Not said: as the way it is run sees fit.
   double start_patience_seconds = 300;
   bool starts_cold = false;
   bool prints_json = false;
   bool shows_all = false;
   bool measures = false;
   bool is_foreign = false;
+  bool runs_everywhere = false;  // Every worker runs the program.
+  std::uint64_t steps = 0;       // The script is expected to take; 0: not said.
+  std::string until{};           // The rule that ends the job early.
   std::vector<std::string> command{};
 };
 
@@ -62,14 +69,29 @@ void catch_interrupts() {
   std::signal(SIGTERM, [](int) { interrupted = 1; });
 }
 
+// Why the job should end now; nothing if it need not.
+std::optional<std::string> early_end(JobMetrics& metrics, const TrainFlags& flags) {
+  if (const std::string warning = metrics.take_warning(); !warning.empty()) {
+    fmt::print(stderr, "rubato: {}\n", warning);
+  }
+  return metrics.take_end(static_cast<double>(flags.steps));
+}
+
 // Turns the loop until the job is over.
-void conduct(Conductor& conductor, LocalLauncher& launcher) {
-  while (conductor.turn(std::chrono::seconds(1))) {
+void conduct(TrainingRun& run, LocalLauncher& launcher, JobMetrics& metrics,
+             const TrainFlags& flags) {
+  while (run.turn(std::chrono::seconds(1))) {
     print_notes(launcher);
     if (interrupted != 0) {
-      conductor.stop("interrupted");
+      run.stop("interrupted");
+    }
+    metrics.set_step(static_cast<std::int64_t>(run.step()));
+    metrics.save();
+    if (const auto reason = early_end(metrics, flags)) {
+      run.end_early(*reason);
     }
   }
+  metrics.save();
 }
 
 // The measurement that was asked for, if any.
@@ -82,9 +104,9 @@ std::optional<ScalingMeasurement> measurement_of(const TrainFlags& flags) {
 
 // Shrinks the job when a point of the measurement has been seen long enough.
 void take_in(const ShapeRecord& recent, std::optional<ScalingMeasurement>& measurement,
-             Conductor& conductor) {
+             TrainingRun& run) {
   if (const auto size = measurement ? next_size(recent, *measurement) : std::nullopt) {
-    conductor.resize(*size);
+    run.resize(*size);
   }
 }
 
@@ -100,10 +122,30 @@ int report(const JobTimeline& timeline, const TrainFlags& flags) {
   return timeline.exit_code;
 }
 
+Status check_until(const std::string& text) {
+  const auto rule = launch::metrics::parse_until(text);
+  if (text.empty() || rule) {
+    return ok_status();
+  }
+  const std::string meant = launch::metrics::nearest_until(text);
+  return bad_input(fmt::format("--until: {}{}", rule.error().message,
+                               meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant)));
+}
+
+// What the script sees; where its state is kept if that is to stay.
+Environment script_environment(const TrainFlags& flags, const std::string& directory) {
+  Environment environment = with_python_hook(worker_environment());
+  if (!flags.directory.empty()) {
+    environment["RUBATO_JOB_DIRECTORY"] = fs::absolute(directory).string();
+  }
+  return environment;
+}
+
 // A program that knows nothing of us.
-int train_foreign(const TrainFlags& flags, TrainScript& script, LocalLauncher& launcher) {
+int train_foreign(const TrainFlags& flags, TrainScript& script, LocalLauncher& launcher,
+                  JobMetrics& metrics) {
   RestartedJob job({.command = flags.command,
-                    .environment = worker_environment(),
+                    .environment = with_python_hook(worker_environment()),
                     .working_directory = fs::current_path().string(),
                     .workers = flags.workers},
                    launcher);
@@ -114,24 +156,66 @@ int train_foreign(const TrainFlags& flags, TrainScript& script, LocalLauncher& l
     if (interrupted != 0) {
       job.stop("interrupted");
     }
+    if (const auto reason = early_end(metrics, flags)) {
+      job.end(JobOutcome::Finished, *reason);
+    }
   }
+  metrics.save();
   return report(job.timeline(), flags);
+}
+
+// With a worker that shows no sign of life.
+Duration patience_of(const TrainFlags& flags, Duration otherwise) {
+  return flags.patience_seconds ? whole_micros(*flags.patience_seconds * 1e6) : otherwise;
 }
 
 ConductorOptions conductor_options(const TrainFlags& flags, const TrainScript& script,
                                    const std::string& directory) {
   return {.command = flags.command,
-          .environment = worker_environment(),
+          .environment = with_python_hook(worker_environment()),
           .working_directory = fs::current_path().string(),
           .directory = directory,
           .workers = flags.workers,
           .seed = flags.seed,
           .membership = {.parked_max = flags.parked},
-          .patience = whole_micros(flags.patience_seconds * 1e6),
+          .patience = patience_of(flags, ConductorOptions{}.patience),
           .start_patience = whole_micros(flags.start_patience_seconds * 1e6),
           .snapshot_steps = flags.snapshot_steps,
           .milestones = script.steps(),
           .hosts = flags.hosts};
+}
+
+launch::script::ScriptRunOptions script_options(const TrainFlags& flags, const TrainScript& script,
+                                                const std::string& directory) {
+  return {.command = flags.command,
+          .environment = script_environment(flags, directory),
+          .working_directory = fs::current_path().string(),
+          .directory = directory,
+          .workers = flags.workers,
+          .seed = flags.seed,
+          .steps_declared = flags.steps,
+          .until = flags.until,
+          .snapshot_steps = flags.snapshot_steps,
+          .milestones = script.steps(),
+          .patience = patience_of(flags, launch::script::ScriptRunOptions{}.patience),
+          .start_patience = whole_micros(flags.start_patience_seconds * 1e6)};
+}
+
+// A Python script that does not use our trainer runs once; everything else runs in every worker.
+Result<std::unique_ptr<TrainingRun>> open_run(const TrainFlags& flags, const TrainScript& script,
+                                              const std::string& directory, LocalLauncher& launcher,
+                                              TrainingRunEvents events) {
+  const bool is_script = !flags.runs_everywhere && flags.hosts.empty() &&
+                         launch::script::runs_as_script(flags.command, fs::current_path().string(),
+                                                        worker_environment());
+  if (is_script) {
+    auto run = launch::script::ScriptRun::open(script_options(flags, script, directory), launcher,
+                                               std::move(events));
+    return run ? Result<std::unique_ptr<TrainingRun>>(std::move(*run)) : run.error();
+  }
+  auto run =
+      Conductor::open(conductor_options(flags, script, directory), launcher, std::move(events));
+  return run ? Result<std::unique_ptr<TrainingRun>>(std::move(*run)) : run.error();
 }
 
 int train(const TrainFlags& flags) {
@@ -139,38 +223,52 @@ int train(const TrainFlags& flags) {
   if (!script) {
     return fail_verb("train", script.error());
   }
+  if (const Status rule = check_until(flags.until); !rule) {
+    return fail_verb("train", rule.error());
+  }
   catch_interrupts();
   std::error_code failure;
   const auto directory = JobDirectory::open(flags.directory, fs::temp_directory_path(failure));
   if (!directory) {
     return fail_verb("train", directory.error());
   }
+  JobMetrics metrics({.path = directory->path() + "/metrics", .until = flags.until});
   auto launcher =
       LocalLauncher::open({.log_folder = directory->path(),
                            .echo = flags.shows_all ? EchoChoice::All : EchoChoice::One,
                            .echoed = WorkerId{1},
                            .terminal = flags.prints_json ? STDERR_FILENO : STDOUT_FILENO,
-                           .starts_warm = !flags.starts_cold});
+                           .error_terminal = STDERR_FILENO,
+                           .starts_warm = !flags.starts_cold,
+                           .on_line = [&](WorkerId worker, std::string_view line) {
+                             metrics.read_line(worker.value, line);
+                           }});
   if (!launcher) {
     return fail_verb("train", launcher.error());
   }
   if (flags.is_foreign) {
-    return train_foreign(flags, *script, **launcher);
+    return train_foreign(flags, *script, **launcher, metrics);
   }
-  Conductor* conducted = nullptr;
+  TrainingRun* driven = nullptr;
   std::optional<ScalingMeasurement> measurement = measurement_of(flags);
-  auto conductor = Conductor::open(
-      conductor_options(flags, *script, directory->path()), **launcher,
-      {.on_step = [&](std::uint64_t step) { script->on_step(step, *conducted); },
-       .on_profile = [&](const ShapeRecord& recent) { take_in(recent, measurement, *conducted); },
-       .on_leader = [&](WorkerId worker) { (*launcher)->echo(worker); }});
-  if (!conductor) {
-    return fail_verb("train", conductor.error());
+  auto run = open_run(
+      flags, *script, directory->path(), **launcher,
+      {.on_step = [&](std::uint64_t step) { script->on_step(step, *driven); },
+       .on_profile = [&](const ShapeRecord& recent) { take_in(recent, measurement, *driven); },
+       .on_leader = [&](WorkerId worker) { (*launcher)->echo(worker); },
+       .on_metrics =
+           [&](std::span<const MetricValue> values) {
+             for (const MetricValue& each : values) {
+               metrics.log(each.name, each.value, static_cast<std::int64_t>(each.step));
+             }
+           }});
+  if (!run) {
+    return fail_verb("train", run.error());
   }
-  conducted = conductor->get();
-  conduct(**conductor, **launcher);
+  driven = run->get();
+  conduct(**run, **launcher, metrics, flags);
   print_notes(**launcher);
-  return report((*conductor)->timeline(), flags);
+  return report((*run)->timeline(), flags);
 }
 
 }  // namespace
@@ -195,7 +293,8 @@ void add_train_verb(CLI::App& app, int& code) {
                    "Names of hosts to pretend that workers sit on in turn, to try what is between")
       ->delimiter(',');
   verb->add_option("--patience", flags->patience_seconds,
-                   "Seconds without a sign of life after which a worker is taken for hung")
+                   "Seconds without a sign of life after which a worker is taken for hung; 1.5, or "
+                   "5 for the process of a script, whose loss costs more")
       ->check(CLI::PositiveNumber);
   verb->add_option("--start-patience", flags->start_patience_seconds,
                    "Seconds from a worker's start to its first word, while it loads; then it is "
@@ -208,6 +307,15 @@ void add_train_verb(CLI::App& app, int& code) {
       "--torchrun", flags->is_foreign,
       "For programs that use torch.distributed themselves: torchrun's environment, and a "
       "restart of all workers for each --resize \"at second 20: 4\"");
+  verb->add_flag("--every-worker", flags->runs_everywhere,
+                 "Run the program in every worker, as for rubato.Trainer: for scripts whose main "
+                 "file does not show that they use it");
+  verb->add_option("--steps", flags->steps,
+                   "Steps that the script is expected to take; it is told if they differ");
+  verb->add_option(
+      "--until", flags->until,
+      "End early, as finished, once a metric that is logged or printed is good enough: "
+      "\"accuracy >= 0.9\", \"val_loss < 0.2 for 3\"");
   verb->add_flag("--measure", flags->measures,
                  "Shrink from --workers to 1 while training, to measure the speed at each count");
   verb->add_flag("--json", flags->prints_json, "Print the timeline as JSON");

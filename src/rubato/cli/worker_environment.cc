@@ -23,18 +23,6 @@ std::string cpu_description() {
   return text.str();
 }
 
-// Python workers load what makes an unmodified script elastic; it lies beside this program.
-void take_over_python(Environment& environment) {
-  std::error_code failure;
-  const fs::path site =
-      fs::path(own_program()).parent_path() / "python" / "rubato" / "takeover" / "site";
-  if (!fs::is_directory(site, failure)) {
-    return;
-  }
-  std::string& path = environment["PYTHONPATH"];
-  path = path.empty() ? site.string() : fmt::format("{}:{}", site.string(), path);
-}
-
 }  // namespace
 
 std::string own_program() {
@@ -49,7 +37,18 @@ Environment worker_environment() {
   for (const WorkerVariable& variable : blas_settings(cpu_description(), views).variables) {
     environment[variable.name] = variable.value;
   }
-  take_over_python(environment);
+  return environment;
+}
+
+// Python workers load what makes an unmodified script elastic; it lies beside this program.
+Environment with_python_hook(Environment environment) {
+  std::error_code failure;
+  const fs::path site =
+      fs::path(own_program()).parent_path() / "python" / "rubato" / "startup" / "site";
+  if (fs::is_directory(site, failure)) {
+    std::string& path = environment["PYTHONPATH"];
+    path = path.empty() ? site.string() : fmt::format("{}:{}", site.string(), path);
+  }
   return environment;
 }
 

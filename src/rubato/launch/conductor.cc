@@ -30,7 +30,7 @@ wire::FromConductor exit_message(const std::string& reason) {
 
 }  // namespace
 
-Conductor::Conductor(ConductorOptions options, Launcher& launcher, ConductorEvents events,
+Conductor::Conductor(ConductorOptions options, Launcher& launcher, TrainingRunEvents events,
                      UnixListener listener)
     : options_(std::move(options)),
       launcher_(launcher),
@@ -48,7 +48,7 @@ Conductor::Conductor(ConductorOptions options, Launcher& launcher, ConductorEven
 }
 
 Result<std::unique_ptr<Conductor>> Conductor::open(ConductorOptions options, Launcher& launcher,
-                                                   ConductorEvents events) {
+                                                   TrainingRunEvents events) {
   auto listener = UnixListener::open(options.directory + "/conductor");
   if (!listener) {
     return listener.error();

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "rubato/launch/launcher.h"
 #include "rubato/launch/membership.h"
 #include "rubato/launch/snapshot_keeper.h"
+#include "rubato/launch/training_run.h"
 #include "rubato/wire/unix_channel.h"
 #include "rubato/wire/worker.pb.h"
 
@@ -47,48 +47,34 @@ struct ConductorOptions {
   Duration suspend_patience = std::chrono::seconds(60);  // With a step that does not end.
 };
 
-/// What an onlooker may want to hear at once.
-struct ConductorEvents {
-  std::function<void(std::uint64_t step)> on_step{};  // Whenever a higher one is known.
-  std::function<void(const wire::Heartbeat& heartbeat)> on_progress{};
-  std::function<void(const GenerationRecord& record)> on_generation{};
-  std::function<void(const ShapeRecord& recent)> on_profile{};  // Of the steps since the last.
-  std::function<void(WorkerId worker)> on_leader{};  // Rank 0 of a generation that was entered.
-  // Called before a worker is started: what it must see beside what all see.
-  std::function<Environment(WorkerId worker)> on_start{};
-  std::function<void(WorkerId worker)> on_end{};  // Its process is gone.
-};
-
 /// One job. Used from one thread, which turns its loop.
-class Conductor {
+class Conductor final : public TrainingRun {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Conductor>> open(ConductorOptions options,
                                                                Launcher& launcher,
-                                                               ConductorEvents events);
+                                                               TrainingRunEvents events);
 
-  /// Waits for something to happen, at most so long, and deals with it. False: the job is over.
-  /// Also returns when `also` can be read.
-  [[nodiscard]] bool turn(Duration wait, std::span<const int> also = {});
-
-  /// At least one worker; those who are leaving are replaced even if their number is right.
-  void resize(int workers, std::set<WorkerId> leaving = {});
-  /// Ends all workers after the step they are at; what they have committed is then on disk. The
-  /// outcome is Suspended, unless the job is over first.
-  void suspend(const std::string& reason);
+  using TrainingRun::resize;
+  using TrainingRun::turn;
+  [[nodiscard]] bool turn(Duration wait, std::span<const int> also) override;
+  void resize(int workers, std::set<WorkerId> leaving) override;
+  void suspend(const std::string& reason) override;
   /// Rank 0 writes a snapshot after its step.
-  void snapshot_now();
+  void snapshot_now() override;
   /// The worker at a rank of the present generation, if there is one.
-  [[nodiscard]] std::optional<WorkerId> worker_at(int rank) const;
-  [[nodiscard]] Status signal(WorkerId worker, int signal);
-  /// Ends all workers; the job has failed for this reason unless it is over already.
-  void stop(const std::string& reason);
+  [[nodiscard]] std::optional<WorkerId> worker_at(int rank) const override;
+  [[nodiscard]] Status signal(WorkerId worker, int signal) override;
+  void stop(const std::string& reason) override;
+  void end_early(const std::string& reason) override { suspend(reason); }
 
-  [[nodiscard]] const JobTimeline& timeline() const { return timeline_; }
-  /// Steps that are committed, as far as is known; less than before after a loss of all workers.
-  [[nodiscard]] std::uint64_t step() const { return known_step_; }
+  [[nodiscard]] const JobTimeline& timeline() const override { return timeline_; }
+  [[nodiscard]] std::uint64_t step() const override { return known_step_; }
   /// Members of the generation that trains; none before the first is entered, or at its end.
-  [[nodiscard]] int workers_training() const;
-  /// Workers whose processes run and do not just wait to be used again.
+  [[nodiscard]] int workers_training() const override;
+  [[nodiscard]] bool has_resized() const override {
+    return workers_training() == membership_.target();
+  }
+  [[nodiscard]] int slots_held() const override { return static_cast<int>(occupants().size()); }
   [[nodiscard]] std::vector<WorkerId> occupants() const;
   [[nodiscard]] std::optional<std::uint64_t> snapshot_step() const;
 
@@ -111,7 +97,7 @@ class Conductor {
     std::size_t record = 0;  // In the timeline.
   };
 
-  Conductor(ConductorOptions options, Launcher& launcher, ConductorEvents events,
+  Conductor(ConductorOptions options, Launcher& launcher, TrainingRunEvents events,
             UnixListener listener);
 
   [[nodiscard]] Duration now() const;
@@ -151,7 +137,7 @@ class Conductor {
 
   ConductorOptions options_;
   Launcher& launcher_;
-  ConductorEvents events_;
+  TrainingRunEvents events_;
   UnixListener listener_;
   Membership membership_;
   SnapshotKeeper snapshots_;

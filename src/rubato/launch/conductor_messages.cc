@@ -171,9 +171,6 @@ void Conductor::on_heartbeat(WorkerId worker, const wire::Heartbeat& heartbeat) 
   if (heartbeat.steps() > 0) {
     timeline_.loss = heartbeat.loss();
   }
-  if (events_.on_progress && worker_at(0) == worker) {
-    events_.on_progress(heartbeat);
-  }
 }
 
 void Conductor::keep_snapshot(WorkerId worker, const wire::SnapshotWritten& written,

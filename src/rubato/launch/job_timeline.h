@@ -55,6 +55,25 @@ struct StragglerRecord {
   std::string evidence{};
 };
 
+/// Something that the user should know, told once per key.
+struct JobNotice {
+  std::string key{};
+  std::string text{};
+};
+
+/// What a worker has used of memory at most, and how the newest batch was made to fit.
+struct MemoryRecord {
+  std::uint64_t worker_bytes = 0;  // Zero: not known.
+  std::uint64_t limit_bytes = 0;   // Of a worker; zero: none is known.
+  std::uint64_t batch = 0;         // Rows of a batch that does not fit; zero: all do.
+  int workers = 1;
+  int pieces = 1;  // That a worker computed its part of it in.
+  std::uint64_t piece_rows = 0;
+};
+
+/// `812 MB per worker, batch of 512 in 4 pieces of 128`; empty if nothing is known.
+[[nodiscard]] std::string to_text(const MemoryRecord& memory);
+
 /// How a job ended.
 enum class JobOutcome { Running, Finished, Failed, Requeue, Refused, Suspended };
 
@@ -63,7 +82,7 @@ struct JobTimeline {
   JobOutcome outcome = JobOutcome::Running;
   int exit_code = 0;
   ExitKind cause = ExitKind::UserError;  // Of a failure.
-  std::string reason{};                  // Of a failure, for the user.
+  std::string reason{};  // Of a failure, or what is odd about a success; for the user.
   std::uint64_t seed = 0;
   std::uint64_t steps = 0;
   double loss = 0;
@@ -74,6 +93,8 @@ struct JobTimeline {
   std::vector<WorkerRecord> workers{};
   std::vector<ShapeRecord> profile{};  // In the order the shapes were first seen.
   std::vector<StragglerRecord> stragglers{};
+  std::vector<JobNotice> notices{};
+  MemoryRecord memory{};
 };
 
 }  // namespace rubato

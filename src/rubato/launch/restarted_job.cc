@@ -182,7 +182,7 @@ void RestartedJob::on_all_ended() {
     return;
   }
   if (ending_) {
-    finish(*ending_, *ending_ == JobOutcome::Suspended ? 0 : kJobExitFailed, cause_);
+    finish(*ending_, *ending_ == JobOutcome::Failed ? kJobExitFailed : 0, cause_);
     return;
   }
   if (has_failed_ && ++failures_ > options_.restarts_max) {

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "rubato/launch/metrics/job_metrics.h"
 #include "rubato/live/leftovers.h"
 
 namespace rubato {
@@ -263,6 +264,23 @@ void Agent::keep(const wire::ConductOrder& order) {
   }
 }
 
+void Agent::tell_metrics(const std::string& job) {
+  launch::metrics::MetricSeries series;
+  if (!launch::metrics::read_metrics(files_of(job).metrics(), series)) {
+    return;
+  }
+  std::uint64_t told = 0;
+  wire::FromAgent message;
+  do {
+    message.mutable_metrics()->Clear();
+    message.mutable_metrics()->set_job(job);
+    told = launch::metrics::fill_message(series, told, *message.mutable_metrics());
+    if (message.metrics().points_size() > 0) {
+      listener_(message);
+    }
+  } while (message.metrics().points_size() > 0);
+}
+
 void Agent::start(const std::string& job) {
   if (!book_.is_running(job)) {
     return;  // Its order could not be kept.
@@ -301,6 +319,8 @@ void Agent::carry_out(const AgentActions& actions) {
       if (const auto found = conducts_.find(word->job); found != conducts_.end()) {
         found->second.tell(word->message);  // Told again on the next line if there is none now.
       }
+    } else if (const auto* metrics = std::get_if<TellMetrics>(&action)) {
+      tell_metrics(metrics->job);
     } else if (const auto* end = std::get_if<KeepJobEnd>(&action)) {
       [[maybe_unused]] const Status kept = files_of(end->ended.job()).write_ended(end->ended);
     } else {

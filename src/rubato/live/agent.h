@@ -58,6 +58,7 @@ class Agent final : public AgentPort {
   void carry_out(const AgentActions& actions);
   void start(const std::string& job);
   void keep(const wire::ConductOrder& order);
+  void tell_metrics(const std::string& job);
   void fail(const wire::ConductOrder& order, const Error& error);
   [[nodiscard]] ConductFiles files_of(const std::string& job) const;
   void ring();

@@ -75,6 +75,7 @@ const wire::AgentNode* AgentBook::node(const std::string& name) const {
 std::string AgentBook::fill_in(const wire::JobOrder& order, wire::ConductOrder& filled) const {
   *filled.mutable_run() = order;
   filled.set_report_us(offer_.report.count());
+  filled.set_may_park(offer_.is_alone);
   std::set<std::pair<std::string, int>> seen;
   for (const wire::SlotName& slot : order.slots()) {
     const wire::AgentNode* const where = node(slot.node());
@@ -227,7 +228,7 @@ AgentActions AgentBook::on_word(const std::string& job, const wire::FromAgent& w
     found->second.report = word.report();
   } else if (word.has_held()) {
     found->second.held = word.held();
-  } else {
+  } else if (!word.has_metrics()) {
     return {};
   }
   return {TellController{.message = word}};
@@ -287,6 +288,11 @@ AgentActions AgentBook::hello() const {
   }
   AgentActions actions{TellController{.message = std::move(message)}};
   actions.insert(actions.end(), more.begin(), more.end());
+  for (const auto& [id, entry] : jobs_) {
+    if (entry.stage != JobStage::Forgotten) {
+      actions.emplace_back(TellMetrics{.job = id});
+    }
+  }
   const AgentActions ends = resend();
   actions.insert(actions.end(), ends.begin(), ends.end());
   return actions;

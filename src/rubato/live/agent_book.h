@@ -47,8 +47,13 @@ struct ForgetJob {
   bool keeps_state = false;  // The job may be ordered again.
 };
 
+/// The controller may lack metrics of the job, which are in a file of its directory.
+struct TellMetrics {
+  std::string job{};
+};
+
 using AgentAction = std::variant<KeepConductOrder, KeepJobEnd, StartConduct, TellConduct,
-                                 TellController, ForgetJob>;
+                                 TellController, ForgetJob, TellMetrics>;
 using AgentActions = std::vector<AgentAction>;
 
 /// What the agent offers.
@@ -57,6 +62,7 @@ struct AgentOffer {
   std::vector<wire::AgentNode> nodes{};
   int cpus = 1;  // Shared by the slots of each node that is not emulated.
   Duration report = std::chrono::seconds(1);  // Between reports of a job.
+  bool is_alone = false;                      // The platform has no other agent.
 };
 
 /// The jobs of one agent. Every call returns what must be done now, in order.
@@ -72,7 +78,7 @@ class AgentBook {
   [[nodiscard]] AgentActions take(const wire::ToAgent& message);
   /// The conducting process of a job can be told things now.
   [[nodiscard]] AgentActions on_connected(const std::string& job);
-  /// From a conducting process: a report, or slots held.
+  /// From a conducting process: a report, slots held, or metrics.
   [[nodiscard]] AgentActions on_word(const std::string& job, const wire::FromAgent& word);
   /// No process conducts the job any more.
   [[nodiscard]] AgentActions on_ended(const wire::JobEnded& ended);

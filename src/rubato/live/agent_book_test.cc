@@ -23,11 +23,17 @@ std::string word_of(const AgentAction& action) {
   if (const auto* forgotten = std::get_if<ForgetJob>(&action)) {
     return forgotten->keeps_state ? "forget but keep" : "forget";
   }
+  if (const auto* metrics = std::get_if<TellMetrics>(&action)) {
+    return "metrics " + metrics->job;
+  }
   const wire::FromAgent& said = std::get<TellController>(action).message;
   if (said.has_ended()) {
     return "say " + said.ended().outcome() + " " + std::to_string(said.ended().order());
   }
-  return said.has_hello() ? "say hello" : said.has_held() ? "say held" : "say report";
+  return said.has_hello()     ? "say hello"
+         : said.has_held()    ? "say held"
+         : said.has_metrics() ? "say metrics"
+                              : "say report";
 }
 
 std::vector<std::string> words(const AgentActions& actions) {
@@ -112,6 +118,18 @@ TEST_F(AgentBookTest, SaysThatTheNodesOfAnOrderArePretended) {
   const AgentActions actions = book_.take(message);
 
   EXPECT_TRUE(std::get<KeepConductOrder>(actions.front()).order.emulated());
+}
+
+TEST_F(AgentBookTest, LetsJobsKeepTheirProcessesOnlyIfNoOtherAgentCouldGetThem) {
+  AgentOffer only = offer();
+  only.is_alone = true;
+  AgentBook alone(only);
+
+  const AgentActions here = alone.take(order(1, 2));
+  const AgentActions among_others = book_.take(order(1, 2));
+
+  EXPECT_TRUE(std::get<KeepConductOrder>(here.front()).order.may_park());
+  EXPECT_FALSE(std::get<KeepConductOrder>(among_others.front()).order.may_park());
 }
 
 TEST_F(AgentBookTest, IgnoresOldNumbers) {
@@ -201,12 +219,22 @@ TEST_F(AgentBookTest, TellsANewControllerAll) {
 
   const AgentActions actions = book_.hello();
 
-  EXPECT_THAT(words(actions), ElementsAre("say hello", "say held"));
+  EXPECT_THAT(words(actions), ElementsAre("say hello", "say held", "metrics 7"));
   const auto& hello = std::get<TellController>(actions.front()).message.hello();
   EXPECT_EQ(hello.nodes_size(), 3);
   ASSERT_EQ(hello.jobs_size(), 1);
   EXPECT_EQ(hello.jobs(0).order(), 2U);
   EXPECT_EQ(hello.jobs(0).slots_size(), 2) << "it may not have given the second back yet";
+}
+
+TEST_F(AgentBookTest, PassesMetricsOnOfJobsThatRun) {
+  wire::FromAgent metrics;
+  metrics.mutable_metrics()->set_job("7");
+  EXPECT_TRUE(book_.on_word("7", metrics).empty());
+
+  AgentActions ignored = book_.take(order(1, 1));
+
+  EXPECT_THAT(words(book_.on_word("7", metrics)), ElementsAre("say metrics"));
 }
 
 TEST_F(AgentBookTest, FindsJobsOfTheAgentBefore) {
@@ -219,7 +247,8 @@ TEST_F(AgentBookTest, FindsJobsOfTheAgentBefore) {
   lost.set_job("8");
   book_.find_ended(over, lost, false);
 
-  EXPECT_THAT(words(book_.hello()), ElementsAre("say hello", "say lost 4"));
+  EXPECT_THAT(words(book_.hello()),
+              ElementsAre("say hello", "metrics 7", "metrics 8", "say lost 4"));
   EXPECT_TRUE(book_.take(order(4, 2)).empty());
 }
 

@@ -13,6 +13,7 @@
 #include <google/protobuf/text_format.h>
 
 #include "rubato/base/check.h"
+#include "rubato/launch/metrics/job_metrics.h"
 #include "rubato/live/agent_book.h"
 #include "rubato/live/controller.h"
 #include "rubato/live/message_json.h"
@@ -173,6 +174,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(data, data + std::min(size, kSizeMax));
   FuzzedPlatform platform;
   rubato::AgentBook agent = book();
+  rubato::launch::metrics::MetricSeries metrics;
   std::string_view rest = text;
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
@@ -186,6 +188,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         (void)agent.on_word(said.has_report() ? said.report().job() : said.held().job(), said);
       } else if (said.has_ended()) {
         (void)agent.on_ended(said.ended());
+      } else if (said.has_metrics()) {
+        rubato::launch::metrics::add_points(said.metrics(), metrics,
+                                            [](const auto&, const auto&) {});
+        RUBATO_CHECK(metrics.names().size() <= rubato::launch::metrics::kNamesMax);
       }
     } else if (speaker == '>' && parse_text(line.substr(1), told)) {
       (void)agent.take(told);

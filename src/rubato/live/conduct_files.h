@@ -7,6 +7,8 @@
 //     forgotten.json   the same, once the controller has journalled it
 //     logs/log     what all workers say, each line with who says it; `rubato logs` reads it
 //     logs/worker-3.log, logs/conduct.log   what one worker, or the conducting process, says
+//     logs/metrics what the program tells of itself; see launch/metrics/metric_file.h
+//     until.pt     state of a script that its rule has ended early
 //     snapshots/   of an elastic job
 //     checkpoints/ for programs that keep their own state
 //     work/        where programs run that name no directory
@@ -36,6 +38,7 @@ class ConductFiles {
   [[nodiscard]] std::string logs() const { return directory_ + "/logs"; }
   [[nodiscard]] std::string merged_log() const { return logs() + "/log"; }
   [[nodiscard]] std::string conduct_log() const { return logs() + "/conduct.log"; }
+  [[nodiscard]] std::string metrics() const { return logs() + "/metrics"; }
   [[nodiscard]] std::string snapshots() const { return directory_ + "/snapshots"; }
   [[nodiscard]] std::string checkpoints() const { return directory_ + "/checkpoints"; }
   [[nodiscard]] std::string work() const { return directory_ + "/work"; }

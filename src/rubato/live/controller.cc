@@ -205,6 +205,9 @@ void Controller::take(const wire::JobReport& said) {
   set_training(job, report.workers());
   job.done = report.done();
   job.loss = report.loss();
+  if (report.has_memory()) {
+    job.memory = report.memory();
+  }
   job.speed = report.speed() > 0 ? report.speed() : job.speed;
   job.restarts = job.restarts_before + static_cast<int>(report.restarts());
   if (job.started == kNever && report.done() > 0) {
@@ -294,7 +297,10 @@ void Controller::on_final_end(LiveJob& job, const wire::JobEnded& ended) {
             .by = fmt::format("{}", job.id.value)};
   leave_engine(job, is_finished ? Outcome::Finished : Outcome::Failed);
   if (is_finished) {
-    finish(job, LiveState::Succeeded, "job.succeeded", fmt::format("{} finished", title(job)));
+    job.promise.is_simulated = job.promise.is_simulated && !ended.by_until();
+    finish(job, LiveState::Succeeded, "job.succeeded",
+           ended.by_until() ? fmt::format("{} finished: {}", title(job), ended.detail())
+                            : fmt::format("{} finished", title(job)));
   } else {
     leave_shadow(job);
     finish(job, LiveState::Failed, "job.failed",

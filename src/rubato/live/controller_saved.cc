@@ -38,6 +38,9 @@ wire::SavedJob saved(const LiveJob& job) {
   to.set_done(job.done);
   to.set_speed(job.speed);
   to.set_loss(job.loss);
+  if (job.memory) {
+    *to.mutable_memory() = *job.memory;
+  }
   to.set_workers(job.workers);
   to.mutable_speeds()->Assign(job.speeds.begin(), job.speeds.end());
   to.set_started_us(micros(job.started));
@@ -88,6 +91,9 @@ LiveJob restored(const wire::SavedJob& from) {
   job.done = from.done();
   job.speed = from.speed();
   job.loss = from.loss();
+  if (from.has_memory()) {
+    job.memory = from.memory();
+  }
   job.workers = from.workers();
   job.speeds.assign(from.speeds().begin(), from.speeds().end());
   job.started = moment_of(from.started_us());

@@ -89,6 +89,9 @@ wire::JobStatus Controller::status(Instant now, const LiveJob& job) const {
   }
   status.set_steps_per_second(job.speed);
   status.set_loss(job.loss);
+  if (job.memory) {
+    *status.mutable_memory() = *job.memory;
+  }
   put(status.mutable_submitted(), job.submitted);
   if (job.promise.quoted_finish != kNever) {
     put(status.mutable_quoted(), job.promise.quoted_finish);

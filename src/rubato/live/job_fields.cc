@@ -11,6 +11,7 @@
 
 #include "rubato/base/parse.h"
 #include "rubato/base/spelling.h"
+#include "rubato/launch/metrics/until_rule.h"
 #include "rubato/live/duration_text.h"
 #include "rubato/live/job_values.h"
 #include "rubato/live/shell_words.h"
@@ -24,7 +25,7 @@ constexpr std::array<std::string_view, 3> kJobKinds = {"elastic", "restart", "em
 constexpr std::array<std::string_view, 3> kJobClasses = {"slo", "soft", "best_effort"};
 constexpr double kWholeMax = 2'147'483'647;
 
-constexpr std::array<JobField, 19> kJobFields = {{
+constexpr std::array<JobField, 20> kJobFields = {{
     {.name = "name",
      .kind = FieldKind::Text,
      .flag = "--name",
@@ -152,6 +153,13 @@ constexpr std::array<JobField, 19> kJobFields = {{
      .help = "Failures in a row that are tried again",
      .least = 0,
      .most = 1'000},
+    {.name = "until",
+     .kind = FieldKind::Rule,
+     .flag = "--until",
+     .example = "accuracy >= 0.9 for 3",
+     .preset = "none: the job ends with its program",
+     .help = "Ends the job early, as succeeded, once a metric that it logs or prints is good "
+             "enough: NAME >= NUMBER with >=, <=, > or <, and `for N` for N reports in a row"},
 }};
 
 /// What other systems call a field.
@@ -160,7 +168,7 @@ struct ForeignName {
   std::string_view ours{};
 };
 
-constexpr std::array<ForeignName, 15> kForeignNames = {{{"env", "environment"},
+constexpr std::array<ForeignName, 17> kForeignNames = {{{"env", "environment"},
                                                         {"envs", "environment"},
                                                         {"cmd", "command"},
                                                         {"run", "command"},
@@ -174,7 +182,9 @@ constexpr std::array<ForeignName, 15> kForeignNames = {{{"env", "environment"},
                                                         {"workdir", "working_directory"},
                                                         {"time_limit", "max_runtime"},
                                                         {"timeout", "max_runtime"},
-                                                        {"queue", "tenant"}}};
+                                                        {"queue", "tenant"},
+                                                        {"stop_when", "until"},
+                                                        {"early_stopping", "until"}}};
 
 using google::protobuf::FieldDescriptor;
 
@@ -254,6 +264,17 @@ Status set_speeds(std::string_view text, wire::JobSpec& spec) {
   return ok_status();
 }
 
+Status set_rule(const JobField& field, std::string_view text, wire::JobSpec& spec) {
+  const auto rule = launch::metrics::parse_until(text);
+  if (!rule) {
+    const std::string meant = launch::metrics::nearest_until(text);
+    return bad_input(rule.error().message +
+                     (meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant)));
+  }
+  set_text(field, to_string(*rule), spec);
+  return ok_status();
+}
+
 }  // namespace
 
 std::span<const JobField> job_fields() { return kJobFields; }
@@ -322,6 +343,8 @@ Status set_job_field(const JobField& field, std::string_view text, const WallClo
     }
     case FieldKind::Speeds:
       return set_speeds(text, spec);
+    case FieldKind::Rule:
+      return set_rule(field, text, spec);
   }
   return ok_status();
 }

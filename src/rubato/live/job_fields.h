@@ -23,6 +23,7 @@ enum class JobFieldKind {
   Length,  // Of time.
   Workers,
   Speeds,
+  Rule,  // On a metric; see launch/metrics/until_rule.h.
 };
 
 /// One field of wire::JobSpec.

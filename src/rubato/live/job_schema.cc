@@ -70,6 +70,7 @@ SchemaJson job_field_schema(const JobField& field) {
     case JobFieldKind::Speeds:
       return speeds_schema();
     case JobFieldKind::Text:
+    case JobFieldKind::Rule:
     case JobFieldKind::Deadline:
       break;
   }

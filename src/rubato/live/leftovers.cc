@@ -8,14 +8,14 @@
 #include <system_error>
 
 #include "rubato/launch/local/pidfd.h"
+#include "rubato/launch/local/process_file.h"
 
 namespace rubato {
 namespace {
 
 // What a process was started with; empty if it is not ours to see, or has ended.
 bool belongs_to(pid_t pid, const std::string& assignment) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/environ");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = process_file(pid, "environ");
   std::string_view rest = text;
   while (!rest.empty()) {
     const std::size_t end = rest.find('\0');

@@ -1,6 +1,7 @@
 // A job of the live platform: what its owner asked for, and all that became of it.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -92,8 +93,9 @@ struct LiveJob {
   double done = 0;                 // Steps, as reported.
   double speed = 0;
   double loss = 0;
-  int workers = 0;                         // That train, as reported.
-  std::vector<wire::SpeedPoint> speeds{};  // Declared, known of its kind, or measured.
+  std::optional<wire::MemoryUse> memory{};  // As last reported.
+  int workers = 0;                          // That train, as reported.
+  std::vector<wire::SpeedPoint> speeds{};   // Declared, known of its kind, or measured.
   Instant started = kNever;
   Instant used_until{};  // GPU time is counted up to here.
   Duration ran{};        // While it held slots, up to there.

@@ -120,6 +120,32 @@ class MemoryCluster : public Platform {
     return reply;
   }
 
+  /// A metric `loss` that every job has.
+  Answered<wire::JobMetricsReply> job_metrics(const Caller& /*caller*/, const std::string& id,
+                                              const MetricQuery& query) override {
+    wire::JobMetricsReply reply;
+    reply.set_job(id);
+    reply.add_names("loss");
+    if (query.names.empty() || query.names.front() == "loss") {
+      wire::MetricLine& line = *reply.add_lines();
+      line.set_name("loss");
+      line.add_steps(static_cast<double>(query.points));
+      line.add_values(0.5);
+    }
+    return reply;
+  }
+
+  Answered<wire::MetricComparison> compare_metrics(const Caller& /*caller*/,
+                                                   const std::vector<std::uint64_t>& jobs,
+                                                   const MetricQuery& query) override {
+    wire::MetricComparison reply;
+    reply.set_name(query.names.front());
+    for (const std::uint64_t id : jobs) {
+      reply.add_jobs()->set_job(std::to_string(id));
+    }
+    return reply;
+  }
+
  private:
   std::mutex cluster_mutex_{};
   std::map<std::string, wire::TenantStatus> tenants_{};

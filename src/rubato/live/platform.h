@@ -30,6 +30,12 @@ struct TimeSpan {
   Instant to = kNever;
 };
 
+/// Which metrics of a job, and how many points of each.
+struct MetricQuery {
+  std::vector<std::string> names{};  // Empty: all.
+  std::size_t points = 500;
+};
+
 /// Why a request was not carried out, in the terms of HTTP and of the command line.
 enum class RefusalKind { BadRequest, NotPermitted, NotFound, Conflict, Infeasible, Unavailable };
 
@@ -107,6 +113,13 @@ class Platform {
                                                                const TimeSpan& span, int limit) = 0;
   [[nodiscard]] virtual Answered<wire::JobHistory> job_history(const Caller& caller,
                                                                const std::string& id) = 0;
+  /// What the job's program tells of itself.
+  [[nodiscard]] virtual Answered<wire::JobMetricsReply> job_metrics(const Caller& caller,
+                                                                    const std::string& id,
+                                                                    const MetricQuery& query) = 0;
+  /// The first name of the query, of each of these jobs.
+  [[nodiscard]] virtual Answered<wire::MetricComparison> compare_metrics(
+      const Caller& caller, const std::vector<std::uint64_t>& jobs, const MetricQuery& query) = 0;
 
   /// Events after `sequence` that this caller may see, the oldest first, at most `limit`.
   [[nodiscard]] virtual wire::EventList events(const Caller& caller, std::uint64_t sequence,

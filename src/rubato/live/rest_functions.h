@@ -7,6 +7,7 @@ namespace rubato {
 
 inline constexpr std::uint64_t kPageSizeMax = 1000;
 inline constexpr std::uint64_t kEventsMax = 10000;
+inline constexpr std::uint64_t kJobsComparedMax = 20;
 
 // rest_jobs.cc
 [[nodiscard]] HttpReply rest_submit(const RestContext& context, const RestCall& call);
@@ -43,6 +44,10 @@ inline constexpr std::uint64_t kEventsMax = 10000;
 [[nodiscard]] HttpReply rest_past(const RestContext& context, const RestCall& call);
 [[nodiscard]] HttpReply rest_decisions(const RestContext& context, const RestCall& call);
 [[nodiscard]] HttpReply rest_job_history(const RestContext& context, const RestCall& call);
+
+// rest_metrics.cc
+[[nodiscard]] HttpReply rest_job_metrics(const RestContext& context, const RestCall& call);
+[[nodiscard]] HttpReply rest_compare_metrics(const RestContext& context, const RestCall& call);
 
 // rest_service.cc
 [[nodiscard]] HttpReply rest_me(const RestContext& context, const RestCall& call);

@@ -46,6 +46,16 @@ constexpr std::array<RouteParameter, 1> kPastParameters = {{
     {"at", "string", "RFC 3339; the last input by default"},
 }};
 
+constexpr std::array<RouteParameter, 2> kMetricsParameters = {{
+    {"names", "string", "Only these metrics, such as loss,acc; all by default"},
+    {"points", "integer", "At most so many points of each; 500 by default, up to 1000"},
+}};
+constexpr std::array<RouteParameter, 3> kComparisonParameters = {{
+    {"jobs", "string", "Numbers of jobs, up to 20, such as 3,17; required"},
+    {"name", "string", "Of the metric; required"},
+    {"points", "integer", "At most so many points of each job; 500 by default, up to 1000"},
+}};
+
 constexpr auto kAnyone = RouteAccess::Anyone;
 constexpr auto kUser = RouteAccess::User;
 constexpr auto kAdmin = RouteAccess::Admin;
@@ -111,6 +121,18 @@ constexpr auto kRoutes = std::to_array<RestRoute>({
      .function = rest_job_history,
      .about = "What a job's workers reported over time",
      .reply = "JobHistory"},
+    {.method = "GET",
+     .path = "/v1/jobs/{id}/metrics",
+     .function = rest_job_metrics,
+     .about = "Metrics that a job's program logs or prints, by step",
+     .reply = "JobMetricsReply",
+     .parameters = kMetricsParameters},
+    {.method = "GET",
+     .path = "/v1/metrics",
+     .function = rest_compare_metrics,
+     .about = "One metric of several jobs, by step",
+     .reply = "MetricComparison",
+     .parameters = kComparisonParameters},
     {.method = "POST",
      .path = "/v1/quotes",
      .access = kUser,

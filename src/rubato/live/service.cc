@@ -35,7 +35,9 @@ Service::Service(ServiceOptions options, JournalStore store, Controller controll
       clock_(store_.last_instant(), options_.time),
       queue_(options_.queue),
       checkpoints_(checkpoint_path(options_)),
-      past_(store_.history()) {}
+      past_(store_.history()),
+      metrics_({.state_directory = options_.state_directory,
+                .shared_directory = options_.shared_directory}) {}
 
 Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   const std::string path = (std::filesystem::path(options.state_directory) / "journal.sqlite");
@@ -302,6 +304,9 @@ void Service::take(const std::string& agent, const wire::FromAgent& message) {
     case wire::FromAgent::kEnded:
       *input.mutable_ended() = message.ended();
       break;
+    case wire::FromAgent::kMetrics:
+      take_metrics(agent, message.metrics());
+      return;
     case wire::FromAgent::kAlive:
     case wire::FromAgent::KIND_NOT_SET:
       return;

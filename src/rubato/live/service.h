@@ -23,6 +23,7 @@
 #include "rubato/live/controller.h"
 #include "rubato/live/group_commit.h"
 #include "rubato/live/journal_store.h"
+#include "rubato/live/metric_store.h"
 #include "rubato/live/metrics_text.h"
 #include "rubato/live/past.h"
 #include "rubato/live/platform.h"
@@ -106,6 +107,11 @@ class Service final : public Platform {
   Answered<wire::DecisionList> decisions(const Caller& caller, const TimeSpan& span,
                                          int limit) override;
   Answered<wire::JobHistory> job_history(const Caller& caller, const std::string& id) override;
+  Answered<wire::JobMetricsReply> job_metrics(const Caller& caller, const std::string& id,
+                                              const MetricQuery& query) override;
+  Answered<wire::MetricComparison> compare_metrics(const Caller& caller,
+                                                   const std::vector<std::uint64_t>& jobs,
+                                                   const MetricQuery& query) override;
   wire::EventList events(const Caller& caller, std::uint64_t sequence, int limit) override;
   std::uint64_t subscribe(std::function<void()> listener) override;
   void unsubscribe(std::uint64_t subscription) override;
@@ -133,6 +139,7 @@ class Service final : public Platform {
   void act();
   void keep_checkpoint(bool is_idle);
   void take(const std::string& agent, const wire::FromAgent& message);
+  void take_metrics(const std::string& agent, const wire::JobMetrics& metrics);
   [[nodiscard]] bool tells_news(const std::string& agent, const wire::JobReport& report);
   void find_silent_agents();
   void watch_clock();
@@ -194,6 +201,7 @@ class Service final : public Platform {
   std::uint64_t next_listener_ = 1;
 
   Past past_;
+  MetricStore metrics_;
   PlayLimit plays_;
   std::mutex future_mutex_;  // Held while the future is played: all who ask share one.
   wire::FutureReply future_;

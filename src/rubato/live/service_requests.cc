@@ -57,6 +57,9 @@ wire::JobStatus Service::status_of(const LiveJob& job) const {
   if (report != reports_.end() && !is_over(job.state)) {
     status.set_steps_done(std::max(report->second.done(), status.steps_done()));
     status.set_loss(report->second.loss());
+    if (report->second.has_memory()) {
+      *status.mutable_memory() = report->second.memory();
+    }
   }
   return status;
 }

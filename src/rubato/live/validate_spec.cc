@@ -16,6 +16,7 @@
 
 #include "rubato/base/parse.h"
 #include "rubato/base/spelling.h"
+#include "rubato/launch/metrics/until_rule.h"
 #include "rubato/live/deadline_text.h"
 #include "rubato/live/duration_text.h"
 #include "rubato/live/job_fields.h"
@@ -297,6 +298,25 @@ SpecFinding check_speeds(const wire::JobSpec& spec) {
   return std::nullopt;
 }
 
+SpecFinding check_until(const wire::JobSpec& spec) {
+  if (spec.until().empty()) {
+    return std::nullopt;
+  }
+  if (auto problem = check_text("until", spec.until(), kSpecPathMax)) {
+    return problem;
+  }
+  if (const auto rule = launch::metrics::parse_until(spec.until()); !rule) {
+    return SpecProblem{.field = "until",
+                       .message = rule.error().message,
+                       .suggestion = launch::metrics::nearest_until(spec.until())};
+  }
+  if (spec.kind() == "emulated") {
+    return SpecProblem{.field = "until",
+                       .message = "an emulated job runs no program, so it has no metrics"};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string to_string(const SpecProblem& problem) {
@@ -307,7 +327,7 @@ std::string to_string(const SpecProblem& problem) {
 
 std::optional<SpecProblem> validate_spec(const wire::JobSpec& spec) {
   for (const auto check : {check_names, check_words, check_command, check_environment,
-                           check_numbers, check_times, check_workers, check_speeds}) {
+                           check_numbers, check_times, check_workers, check_speeds, check_until}) {
     if (auto found = check(spec)) {
       return found;
     }

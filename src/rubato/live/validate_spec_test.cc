@@ -90,6 +90,9 @@ TEST(ValidateSpec, BlamesTheField) {
       {"working_directory", [](auto& s) { s.set_working_directory("runs"); }},
       {"name", [](auto& s) { s.set_name("a\nb"); }},
       {"tenant", [](auto& s) { s.set_tenant("../x"); }},
+      {"until", [](auto& s) { s.set_until("accuracy"); }},
+      {"until", [](auto& s) { s.set_until("acc\n >= 1"); }},
+      {"until", [](auto& s) { s.set_until(std::string(10'000, 'a') + " > 1"); }},
   };
 
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -101,6 +104,7 @@ TEST(ValidateSpec, AnEmulatedJobNeedsSpeedsAndNoProgram) {
   EXPECT_EQ(field_to_blame(emulated(), [](auto& s) { s.clear_speeds(); }), "speeds");
   EXPECT_EQ(field_to_blame(emulated(), [](auto& s) { s.add_command("a"); }), "command");
   EXPECT_EQ(field_to_blame(emulated(), [](auto& s) { *s.add_speeds() = s.speeds(0); }), "speeds");
+  EXPECT_EQ(field_to_blame(emulated(), [](auto& s) { s.set_until("loss < 1"); }), "until");
 }
 
 TEST(ValidateSpec, AcceptsDeadlinesThatNeedNoWall) {
@@ -116,6 +120,18 @@ TEST(ValidateSpec, SuggestsWhatWasMeant) {
   EXPECT_EQ(to_string(*validate_spec(spec)),
             "kind: found 'elastik', expected one of elastic, restart, emulated; did you mean "
             "'elastic'?");
+}
+
+TEST(ValidateSpec, ReadsTheRuleThatEndsAJobEarly) {
+  wire::JobSpec spec = sensible();
+  spec.set_until("val loss < 20% for 3");
+  EXPECT_FALSE(validate_spec(spec));
+
+  spec.set_until("accuracy => 0.9");
+
+  EXPECT_EQ(to_string(*validate_spec(spec)),
+            "until: found 'accuracy => 0.9', expected NAME >= NUMBER, such as accuracy >= 0.9; did "
+            "you mean 'accuracy >= 0.9'?");
 }
 
 }  // namespace

@@ -19,13 +19,6 @@
 namespace rubato {
 namespace {
 
-Error disagreement(std::uint64_t step) {
-  return Error{.code = ErrorCode::BadInput,
-               .message = fmt::format("the parameters of the workers differ after step {}: the "
-                                      "program does not apply the same update everywhere",
-                                      step)};
-}
-
 // To begin again would not help: the workers do different things.
 Error unlike(const Error& error) {
   return Error{.code = error.code,
@@ -182,8 +175,8 @@ Result<ReduceVerdict> ElasticWorker::reduce(const LocalStep& local) {
   note[kLoss] = samples == 0 ? 0 : local.loss * static_cast<double>(samples);
   note[kBatch] = static_cast<double>(rank_ == 0 ? std::exchange(proposed_batch_, 0) : 0);
   note[kSeconds] = times_.compute_seconds;
-  // Doubles hold 53 bits exactly.
-  note[kHash] = is_checked ? static_cast<double>(parameter_hash() >> 11U) : 0;
+  note[kHash] = is_checked ? hash_to_compare() : 0;
+  note[kTag] = local.tag;
   const Status reduced = group_->reduce({.places = split_.places(),
                                          .weights = split_.weights(),
                                          .floats = setup_.layout.floats,
@@ -204,6 +197,31 @@ Result<ReduceVerdict> ElasticWorker::reduce(const LocalStep& local) {
   }
   read_notes();
   return ReduceVerdict::Apply;
+}
+
+Result<ReduceVerdict> ElasticWorker::copy_from(int rank, std::string& bytes) {
+  std::uint64_t size = bytes.size();
+  Status copied = group_->broadcast(std::as_writable_bytes(std::span(&size, 1)), rank);
+  if (copied) {
+    bytes.resize(size);
+    copied = group_->broadcast(std::as_writable_bytes(std::span(bytes.data(), bytes.size())), rank);
+  }
+  if (copied) {
+    return ReduceVerdict::Apply;
+  }
+  if (copied.error().code != ErrorCode::Io) {
+    return unlike(copied.error());
+  }
+  give_up_group(copied.error().message);
+  return ReduceVerdict::Redo;
+}
+
+std::vector<double> ElasticWorker::tags() const {
+  std::vector<double> found;
+  for (std::size_t at = kTag; at < report_.notes.size(); at += kNoteLength) {
+    found.push_back(report_.notes[at]);
+  }
+  return found;
 }
 
 // The group broke under us: some may have committed the step. Only a generation that was forced for
@@ -230,9 +248,9 @@ bool ElasticWorker::all_vote_for(std::uint64_t generation) const {
 Status ElasticWorker::check_parameters() const {
   for (std::size_t at = 0; at < report_.notes.size(); at += kNoteLength) {
     const bool same_step = report_.notes[at + kStep] == report_.notes[kStep];
-    RUBATO_CHECK(same_step);
+    RUBATO_CHECK(same_step);  // Highest step wins on entering, and all take the same steps since.
     if (report_.notes[at + kHash] != report_.notes[kHash]) {
-      return disagreement(cursor_.step);
+      return parameters_differ(cursor_.step);
     }
   }
   return ok_status();
@@ -325,8 +343,14 @@ Status ElasticWorker::finish() {
         return ok_status();
       }
     }
-    const Status met = group_->reduce({}, report_);
+    std::array<double, kNoteLength> note{};
+    note[kStep] = static_cast<double>(cursor_.step);
+    note[kHash] = hash_to_compare();
+    const Status met = group_->reduce({.note = note}, report_);
     if (met) {
+      if (Status same = check_parameters(); !same) {
+        return same;
+      }
       break;
     }
     if (met.error().code != ErrorCode::Io) {
@@ -341,6 +365,11 @@ Status ElasticWorker::finish() {
   message.mutable_finished()->set_generation(generation_);
   link_->send(message);
   return ok_status();
+}
+
+// Zero if parameters are not compared. Doubles hold 53 bits exactly.
+double ElasticWorker::hash_to_compare() const {
+  return setup_.check_every > 0 ? static_cast<double>(parameter_hash() >> 11U) : 0;
 }
 
 std::uint64_t ElasticWorker::parameter_hash() const { return content_hash(arena_->parameters()); }

@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "rubato/base/result.h"
 #include "rubato/runtime/arena.h"
@@ -39,7 +40,9 @@ struct WorkerSetup {
   // A worker that trains alone then cuts its batch in two, if its arena has two slots.
   bool measures_noise = false;
   std::size_t measured_floats = ~std::size_t{0};  // The rest of a slot is no gradient.
-  int check_every = 0;  // Steps between comparisons of the parameters of all ranks; 0: never.
+  // Steps between comparisons of the parameters of all ranks, which are also compared on entering a
+  // generation and at the end; 0: never.
+  int check_every = 0;
 };
 
 /// What this worker must do next.
@@ -70,6 +73,7 @@ enum class ReduceVerdict {
 struct LocalStep {
   double loss = 0;  // Mean over this worker's samples.
   double data_seconds = 0;
+  double tag = 0;  // What the others are told of the rest of this worker's state.
 };
 
 /// One worker. Used by one thread; it has two more of its own, which never touch the arena.
@@ -90,6 +94,9 @@ class ElasticWorker {
   void warm();
   [[nodiscard]] Result<StepTask> begin();
   [[nodiscard]] Result<ReduceVerdict> reduce(const LocalStep& local);
+  /// After a reduction that is to be applied, on all ranks alike: everyone gets the bytes of one.
+  /// Redo: the group broke, as in `reduce`.
+  [[nodiscard]] Result<ReduceVerdict> copy_from(int rank, std::string& bytes);
   [[nodiscard]] Status commit();
   /// Training is over: everyone has committed the same last step.
   [[nodiscard]] Status finish();
@@ -107,6 +114,8 @@ class ElasticWorker {
   [[nodiscard]] StepRange next_range() const { return step_range(cursor_, setup_.cut); }
   /// Mean loss over all samples of the last reduction.
   [[nodiscard]] double mean_loss() const { return mean_loss_; }
+  /// What each rank has told in the last reduction.
+  [[nodiscard]] std::vector<double> tags() const;
   [[nodiscard]] const ReduceReport& report() const { return report_; }
   [[nodiscard]] const StepSplit& split() const { return split_; }
   [[nodiscard]] std::uint64_t batch() const { return setup_.cut.batch; }
@@ -127,6 +136,7 @@ class ElasticWorker {
   [[nodiscard]] Status hand_over(Communicator& group, const Handover& handover);
   [[nodiscard]] Status resume(const BuiltGroup& built);
   [[nodiscard]] int shards() const;
+  [[nodiscard]] double hash_to_compare() const;
   [[nodiscard]] Status check_parameters() const;
   [[nodiscard]] bool all_vote_for(std::uint64_t generation) const;
   void read_notes();

@@ -107,9 +107,13 @@ Status ElasticWorker::agree(Communicator& group, const BuiltGroup& built) {
   std::array<double, kNoteLength> note{};
   note[kHasState] = has_state_ ? 1 : 0;
   note[kStep] = static_cast<double>(cursor_.step);
+  note[kHash] = has_state_ ? hash_to_compare() : 0;
   ReduceReport report;
   if (Status met = group.reduce({.note = note}, report); !met) {
     return met;
+  }
+  if (!has_one_state(report.notes)) {
+    return parameters_differ(cursor_.step);
   }
   const Handover handover = handover_among(
       report.notes, built.snapshot_bytes > 0 ? std::optional(built.snapshot_step) : std::nullopt);

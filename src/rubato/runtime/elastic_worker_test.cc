@@ -87,7 +87,7 @@ class ElasticWorkerTest : public testing::Test {
         return ElasticWorker::join({.address = {.socket = conductor_.path(), .worker = id},
                                     .layout = {.parameter_bytes = sizeof(float), .floats = 16},
                                     .cut = {.samples = 100, .batch = 4},
-                                    .check_every = 1},
+                                    .check_every = check_every_},
                                    trainee.state);
       });
       conductor_.take_worker();
@@ -117,6 +117,7 @@ class ElasticWorkerTest : public testing::Test {
 
   ScriptedConductor conductor_;
   std::vector<std::unique_ptr<Trainee>> trainees_;
+  int check_every_ = 1;
 };
 
 TEST_F(ElasticWorkerTest, TrainsAloneWithoutAConductor) {
@@ -360,6 +361,84 @@ TEST_F(ElasticWorkerTest, NoticesParametersThatDiffer) {
   });
 
   EXPECT_EQ(noticed, 2);
+}
+
+TEST_F(ElasticWorkerTest, NoticesParametersThatDifferOnEnteringAGeneration) {
+  check_every_ = 1000;
+  join(3);
+  conductor_.publish({.number = 1, .members = {1, 2}});
+  steps({1, 2}, 1);
+  trainee(2).samples_used() += 1;
+  conductor_.publish({.number = 2, .members = {1, 2, 3}});
+
+  std::atomic<int> noticed = 0;
+  together({1, 2, 3}, [&](Trainee& each) {
+    while (true) {
+      const auto task = each.worker->begin();
+      if (!task) {
+        noticed += task.error().code == ErrorCode::BadInput ? 1 : 0;
+        return;
+      }
+      ASSERT_EQ(task->generation, 1U);
+      ASSERT_TRUE(each.worker->reduce({}).ok());
+      ASSERT_TRUE(each.worker->commit().ok());
+    }
+  });
+
+  EXPECT_EQ(noticed, 3);
+}
+
+TEST_F(ElasticWorkerTest, NoticesParametersThatDifferAtTheEnd) {
+  check_every_ = 1000;
+  join(2);
+  conductor_.publish({.number = 1, .members = {1, 2}});
+  steps({1, 2}, 2);
+
+  trainee(1).samples_used() += 1;
+  std::atomic<int> noticed = 0;
+  together({1, 2}, [&](Trainee& each) { noticed += each.worker->finish().ok() ? 0 : 1; });
+
+  EXPECT_EQ(noticed, 2);
+}
+
+TEST_F(ElasticWorkerTest, TellTheirTagsAndCopyTheStateOfOne) {
+  join(2);
+  conductor_.publish({.number = 1, .members = {1, 2}});
+  std::vector<std::vector<double>> told(2);
+  std::vector<std::string> states{"short", "a longer one"};
+
+  together({1, 2}, [&](Trainee& each) {
+    ASSERT_TRUE(each.worker->begin().ok());
+    const auto self = static_cast<std::size_t>(each.worker->is_leader() ? 0 : 1);
+    ASSERT_TRUE(each.worker->reduce({.tag = 5.0 + static_cast<double>(self)}).ok());
+    told[self] = each.worker->tags();
+    ASSERT_EQ(each.worker->copy_from(1, states[self]).value(), ReduceVerdict::Apply);
+    ASSERT_TRUE(each.worker->commit().ok());
+  });
+
+  EXPECT_EQ(told[0], (std::vector<double>{5, 6}));
+  EXPECT_EQ(told[1], told[0]);
+  EXPECT_EQ(states[0], "a longer one");
+  EXPECT_EQ(states[1], "a longer one");
+}
+
+TEST_F(ElasticWorkerTest, ACopyThatIsBrokenOffBeginsTheStepAgain) {
+  join(2);
+  conductor_.publish({.number = 1, .members = {1, 2}});
+  together({1, 2}, [](Trainee& each) {
+    ASSERT_TRUE(each.worker->begin().ok());
+    ASSERT_TRUE(each.worker->reduce({}).ok());
+  });
+  // Worker 2 is lost: it does not take part in the copy.
+  std::string state = "mine";
+  auto copying =
+      std::async(std::launch::async, [&] { return trainee(1).worker->copy_from(1, state); });
+
+  conductor_.publish({.number = 2, .members = {1}, .is_forced = true});
+
+  EXPECT_EQ(copying.get().value(), ReduceVerdict::Redo);
+  EXPECT_TRUE(trainee(1).step());
+  EXPECT_EQ(trainee(1).last.cursor.step, 0U);
 }
 
 TEST_F(ElasticWorkerTest, TakesOverTheBatchThatRankZeroProposes) {

@@ -4,7 +4,10 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
+#include <string_view>
 
+#include "rubato/base/result.h"
 #include "rubato/runtime/arena.h"
 
 namespace torch {
@@ -19,7 +22,9 @@ class OutputArchive;
 
 namespace rubato {
 
-/// The model of one worker. Parameters must be single-precision and on the CPU.
+/// The model of one worker. Parameters must be single-precision and on the CPU. Statistics of batch
+/// and instance normalisation are averaged over workers; all other buffers must change alike on
+/// every worker, which `tag` lets them compare.
 class FlatModel {
  public:
   explicit FlatModel(std::shared_ptr<torch::nn::Module> model);
@@ -27,30 +32,40 @@ class FlatModel {
   FlatModel(const FlatModel&) = delete;
   FlatModel& operator=(const FlatModel&) = delete;
 
-  /// Parameters and single-precision buffers together.
+  /// Parameters and statistics together.
   [[nodiscard]] std::size_t state_floats() const;
   [[nodiscard]] std::size_t gradient_floats() const;
-  /// A slot has the gradients, then the buffers, which are averaged likewise.
+  /// A slot has the gradients, then the statistics, which are averaged likewise, then a number for
+  /// each parameter that tells whether it had a gradient.
   [[nodiscard]] std::size_t slot_floats() const;
   /// From now on the model lives there; the arena outlives it.
   void move_into(Arena& arena);
+  /// Parameters that the program has bound to other memory since (`set_data`) go back to the arena
+  /// with their values. Fails if their type or shape is another one.
+  [[nodiscard]] Status bring_back();
 
   /// Remembers the buffers: every shard of a step begins with the same ones.
   void begin_step();
-  /// Gradients of this shard go to its slot, which is zeroed.
-  void begin_shard(std::size_t slot);
-  /// The buffers as the shard left them go to its slot.
+  void begin_shard();
+  /// Gradients, and statistics as the shard left them, go to its slot.
   void end_shard(std::size_t slot);
   /// A shard without samples counts for nothing.
   void skip_shard(std::size_t slot);
-  /// After a sum: slot 0 holds mean gradients and buffers.
+  /// The statistics are those of before the step, as on every worker.
+  void restore_statistics();
+  /// After a sum: slot 0 holds mean gradients and statistics. Parameters that had no gradient on
+  /// any worker have none, so that an optimizer leaves them alone.
   void take_mean();
   /// After a failure: the buffers are as before the step.
   void undo_step();
 
-  /// Buffers that are no floats, such as counters.
-  void save_counters(torch::serialize::OutputArchive& archive) const;
-  void load_counters(torch::serialize::InputArchive& archive);
+  /// Of all buffers that are not averaged: positive, the same where they are.
+  [[nodiscard]] double tag() const;
+  [[nodiscard]] std::string save_buffers() const;
+  [[nodiscard]] Status load_buffers(std::string_view bytes);
+
+  void save_buffers(torch::serialize::OutputArchive& archive) const;
+  void load_buffers(torch::serialize::InputArchive& archive);
 
  private:
   struct Tensors;

@@ -1,5 +1,7 @@
 #include "rubato/runtime/handover.h"
 
+#include <fmt/format.h>
+
 #include "rubato/runtime/communicator.h"
 
 namespace rubato {
@@ -28,6 +30,28 @@ Handover handover_among(std::span<const double> notes, std::optional<std::uint64
     }
   }
   return handover;
+}
+
+bool has_one_state(std::span<const double> notes) {
+  const Handover handover = handover_among(notes, std::nullopt);
+  if (handover.is_fresh) {
+    return true;
+  }
+  const auto first = static_cast<std::size_t>(handover.source) * kNoteLength;
+  for (std::size_t at = 0; at < notes.size(); at += kNoteLength) {
+    const bool is_there = notes[at + kHasState] != 0 && notes[at + kStep] == notes[first + kStep];
+    if (is_there && notes[at + kHash] != notes[first + kHash]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Error parameters_differ(std::uint64_t step) {
+  return Error{.code = ErrorCode::BadInput,
+               .message = fmt::format("the parameters of the workers differ after step {}: the "
+                                      "program does not apply the same update everywhere",
+                                      step)};
 }
 
 }  // namespace rubato

@@ -7,6 +7,8 @@
 #include <optional>
 #include <span>
 
+#include "rubato/base/result.h"
+
 namespace rubato {
 
 // Places in a rank's note.
@@ -17,6 +19,7 @@ constexpr std::size_t kLoss = 2;     // Of its samples, summed.
 constexpr std::size_t kBatch = 3;    // What rank 0 proposes for the steps to come; 0: no change.
 constexpr std::size_t kSeconds = 4;  // That it computed.
 constexpr std::size_t kHash = 5;     // Of its parameters, if they are compared now.
+constexpr std::size_t kTag = 6;      // Of the rest of its state, as the program gives it.
 
 /// Who gives.
 struct Handover {
@@ -30,5 +33,12 @@ struct Handover {
 /// snapshot counts only where nobody has come as far.
 [[nodiscard]] Handover handover_among(std::span<const double> notes,
                                       std::optional<std::uint64_t> snapshot_step);
+
+/// True if all who stand at the highest step have the same parameters. Nobody else has a say: who
+/// is behind is handed theirs.
+[[nodiscard]] bool has_one_state(std::span<const double> notes);
+
+/// What a worker ends with that has other parameters than its peers.
+[[nodiscard]] Error parameters_differ(std::uint64_t step);
 
 }  // namespace rubato

@@ -70,5 +70,21 @@ TEST(Handover, TheSnapshotCountsOnlyWhereNobodyHasComeAsFar) {
   EXPECT_TRUE(handover_among(notes({kNewcomer, 19}), 20).is_careful);
 }
 
+TEST(Handover, WhoStandsAtTheHighestStepMustHaveTheSameParameters) {
+  const auto with_hashes = [](std::vector<double> all, const std::vector<double>& hashes) {
+    for (std::size_t rank = 0; rank < hashes.size(); ++rank) {
+      all[rank * kNoteLength + kHash] = hashes[rank];
+    }
+    return all;
+  };
+
+  EXPECT_TRUE(has_one_state(with_hashes(notes({7, 7, 7}), {5, 5, 5})));
+  EXPECT_FALSE(has_one_state(with_hashes(notes({7, 7, 7}), {5, 5, 6})));
+  EXPECT_FALSE(has_one_state(with_hashes(notes({kNewcomer, 8, 8}), {1, 5, 6})));
+  EXPECT_TRUE(has_one_state(with_hashes(notes({7, 8, kNewcomer}), {1, 2, 3})))
+      << "who is behind is handed the newer ones";
+  EXPECT_TRUE(has_one_state(with_hashes(notes({kNewcomer, kNewcomer}), {1, 2})));
+}
+
 }  // namespace
 }  // namespace rubato

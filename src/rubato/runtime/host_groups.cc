@@ -151,6 +151,7 @@ class HostCommunicator final : public Communicator {
                            .weights = local_weights_,
                            .floats = request.floats,
                            .wants_squares = request.wants_squares,
+                           .measured_floats = request.measured_floats,
                            .note = request.note},
                           local_report_);
   }
@@ -169,6 +170,7 @@ class HostCommunicator final : public Communicator {
                                           .weights = host_weights_,
                                           .floats = request.floats,
                                           .wants_squares = request.wants_squares,
+                                          .measured_floats = request.measured_floats,
                                           .note = host_note_},
                                          across_report_);
         !reduced) {

@@ -70,6 +70,34 @@ TEST(HostGroups, GiveEveryRankTheSumTheSquaresAndTheNotes) {
   }));
 }
 
+TEST(HostGroups, LeaveWhatIsNoGradientOutOfTheSquares) {
+  const ShardScene whole = ShardScene::random(4, 300, 3);
+  ShardScene measured = whole;
+  for (std::vector<float>& shard : measured.shards) {
+    std::fill(shard.begin() + 100, shard.end(), 0.0F);
+  }
+  HostCrew crew({0, 0, 1, 1}, {.floats = 300});
+  const std::vector<ShardPlace> places = whole.dealt_to(4);
+  as_threads(4, [&](int rank) {
+    const auto self = crew.join(rank);
+    whole.fill(places, rank, crew.arena(rank));
+    ReduceReport report;
+    ASSERT_TRUE(self->reduce({.places = places,
+                              .weights = whole.weights,
+                              .floats = 300,
+                              .wants_squares = true,
+                              .measured_floats = 100},
+                             report)
+                    .ok());
+
+    const std::span<const float> sum = crew.arena(rank).slot(0);
+    EXPECT_TRUE(whole.is_sum(sum)) << "all of it is summed";
+    std::vector<float> sum_measured(sum.begin(), sum.begin() + 100);
+    sum_measured.resize(300);
+    EXPECT_TRUE(measured.has_squares(report, sum_measured));
+  });
+}
+
 TEST(HostGroups, SumToTheSameBitsWhereverTheRanksAreInDeterministicMode) {
   EXPECT_TRUE(rc::check([] {
     const std::vector<int> hosts = random_hosts();

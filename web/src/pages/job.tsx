@@ -11,6 +11,7 @@ import { Sparkline } from '../sparkline'
 import { may, store } from '../store'
 import { clockText, ms, relativeText, spanText } from '../time'
 import { OVER, type BlameEntry, type JobHistory, type JobStatus, type Why } from '../types'
+import { Metrics } from './metrics'
 import { ScaleDialog } from './scale'
 
 const LOG_CHARACTERS = 200_000
@@ -187,6 +188,7 @@ export function JobPage(props: { id: string }) {
               )}
             </div>
             {data.message && OVER.has(data.state) && data.state !== 'SUCCEEDED' && <p class="refused">{data.message}</p>}
+            {data.state === 'SUCCEEDED' && data.spec.until && data.steps_done < data.steps_total && <p class="muted">{data.message}</p>}
             <div class="stats">
               <Stat label="Steps" value={percent(data.steps_done, data.steps_total)} note={`${countText(data.steps_done)} of ${countText(data.steps_total)}`}><Meter value={data.steps_done} max={data.steps_total} label="Steps done" /></Stat>
               <Stat label={data.promised ? 'Promised by' : data.deadline ? 'Deadline' : 'Promise'} value={data.promised || data.deadline ? <Moment at={data.promised ?? data.deadline} /> : 'none'} note={data.promised || data.deadline ? <>{new Date(ms(data.promised ?? data.deadline)).toISOString().slice(11, 19)} UTC · <Slack job={data} /></> : 'best effort'} tone={data.missed ? 'bad' : data.at_risk ? 'warn' : undefined} />
@@ -194,7 +196,9 @@ export function JobPage(props: { id: string }) {
               <Stat label="Workers" value={data.workers} note={`${counted(data.resizes, 'change')} · ${counted(data.restarts, 'restart')}`}><Sparkline plan={data.plan} past={data.past} now={now} workers={data.workers} width={150} /></Stat>
               <Stat label="Speed" value={<>{decimals(data.steps_per_second)}<small> steps/s</small></>} note={`${(data.gpu_seconds / 3600).toFixed(2)} GPU-hours${data.loss ? ` · loss ${data.loss.toPrecision(3)}` : ''}`} />
             </div>
+            {data.memory?.text && <p class="muted">Memory: {data.memory.text}</p>}
             <Shown of={history}>{(past) => <Curves job={data} history={past} />}</Shown>
+            <Metrics key={data.id} job={data} />
             <div class="grid two even">
               <Card title="Why"><Reasons why={why.data} blame={blame.data?.entries} /></Card>
               <Card title="Where its workers sit"><Seats job={data} /></Card>

@@ -70,7 +70,11 @@ LocalLauncher::LocalLauncher(LocalLaunchOptions options, Watch watch,
       pool_({.modules = options_.modules,
              .patience = options_.warm_patience,
              .zygotes_max = options_.warm_max,
-             .guard = guard_ ? guard_->descriptor() : -1}) {}
+             .guard = guard_ ? guard_->descriptor() : -1}) {
+  if (options_.error_terminal >= 0 && options_.error_terminal != options_.terminal) {
+    error_terminal_.emplace(options_.error_terminal);
+  }
+}
 
 void LocalLauncher::note(std::string text) {
   if (noted_.size() < kNotesMax && noted_.insert(text).second) {
@@ -85,10 +89,13 @@ void LocalLauncher::echo(WorkerId worker) {
   options_.echoed = worker;
 }
 
-LineEcho* LocalLauncher::echo_of(WorkerId worker) {
+LineEchoes LocalLauncher::echoes_of(WorkerId worker) {
   const bool is_shown = options_.echo == EchoChoice::All ||
                         (options_.echo == EchoChoice::One && options_.echoed == worker);
-  return is_shown ? &terminal_ : nullptr;
+  if (!is_shown) {
+    return {};
+  }
+  return {.output = &terminal_, .errors = error_terminal_ ? &*error_terminal_ : &terminal_};
 }
 
 ProcessSpec LocalLauncher::process_spec(const Worker& worker) const {
@@ -165,6 +172,12 @@ Status LocalLauncher::start(const WorkerStart& start) {
     return bad_input(fmt::format("{} runs already", name_of(start.worker)));
   }
   const bool has_prefix = options_.echo == EchoChoice::All;
+  std::function<void(std::string_view)> on_line;
+  if (options_.on_line) {
+    on_line = [this, worker = start.worker](std::string_view line) {
+      options_.on_line(worker, line);
+    };
+  }
   auto log = RankLog::open(
       {.path = options_.log_folder.empty()
                    ? ""
@@ -172,7 +185,8 @@ Status LocalLauncher::start(const WorkerStart& start) {
        .prefix = has_prefix
                      ? fmt::format("[{}] ", start.label.empty() ? std::to_string(start.worker.value)
                                                                 : start.label)
-                     : ""});
+                     : "",
+       .on_line = std::move(on_line)});
   if (!log) {
     return log.error();
   }
@@ -231,7 +245,7 @@ bool LocalLauncher::is_warm(WorkerId worker) const {
 void LocalLauncher::end(WorkerId id, ExitStatus status, std::string lost,
                         std::vector<WorkerEnd>& ends) {
   Worker& worker = workers_.at(id);
-  worker.log.finish(echo_of(id));
+  worker.log.finish(echoes_of(id));
   if (!worker.log.problem().empty()) {
     note(worker.log.problem());
   }
@@ -273,21 +287,30 @@ void LocalLauncher::hear_warm(std::vector<WorkerEnd>& ends) {
   }
 }
 
+// Lines that wait are tried again once their descriptor is writable.
+void LocalLauncher::flush(LineEcho& echo, bool& is_watched) {
+  echo.flush();
+  if (echo.is_waiting() != is_watched) {
+    is_watched = echo.is_waiting();
+    if (is_watched) {
+      watch_.add_writable(echo.descriptor());
+    } else {
+      watch_.remove(echo.descriptor());
+    }
+  }
+}
+
 void LocalLauncher::drain_logs() {
   terminal_.flush();
   for (auto& [id, worker] : workers_) {
-    worker.log.drain(echo_of(id));
+    worker.log.drain(echoes_of(id));
     if (!worker.log.problem().empty()) {
       note(worker.log.problem());
     }
   }
-  if (terminal_.is_waiting() != is_terminal_watched_) {
-    is_terminal_watched_ = terminal_.is_waiting();
-    if (is_terminal_watched_) {
-      watch_.add_writable(terminal_.descriptor());
-    } else {
-      watch_.remove(terminal_.descriptor());
-    }
+  flush(terminal_, is_terminal_watched_);
+  if (error_terminal_) {
+    flush(*error_terminal_, is_error_terminal_watched_);
   }
 }
 

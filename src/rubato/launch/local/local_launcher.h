@@ -3,11 +3,13 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rubato/launch/launcher.h"
@@ -26,6 +28,7 @@ struct LocalLaunchOptions {
   EchoChoice echo = EchoChoice::None;
   WorkerId echoed{};                                // With One: whose lines, without a prefix.
   int terminal = 1;                                 // Lent.
+  int error_terminal = -1;                          // For what goes to stderr; -1: the same.
   bool starts_warm = true;                          // Where that is possible.
   std::vector<std::string> modules{"torch"};        // Of warm interpreters.
   std::chrono::milliseconds warm_patience{60'000};  // After that a worker starts cold.
@@ -36,6 +39,8 @@ struct LocalLaunchOptions {
   std::optional<int> nice{};
   std::optional<int> session_nice{};
   CgroupLimits cgroup{};
+  // Hears each line of a worker's output with its end; may be absent.
+  std::function<void(WorkerId worker, std::string_view line)> on_line{};
 };
 
 /// Starts workers warm if it can, cold if not; keeps what they say; knows why they ended. When this
@@ -76,7 +81,8 @@ class LocalLauncher final : public Launcher {
   [[nodiscard]] Status start_cold(Worker& worker);
   void give_cgroup(Worker& worker);
   void send(Worker& worker, int signal);
-  [[nodiscard]] LineEcho* echo_of(WorkerId worker);
+  [[nodiscard]] LineEchoes echoes_of(WorkerId worker);
+  void flush(LineEcho& echo, bool& is_watched);
   void hear_warm(std::vector<WorkerEnd>& ends);
   void drain_logs();
   void end(WorkerId id, ExitStatus status, std::string lost, std::vector<WorkerEnd>& ends);
@@ -88,7 +94,9 @@ class LocalLauncher final : public Launcher {
   std::optional<GroupGuard> guard_;
   IsolationSupport isolation_;
   LineEcho terminal_;
+  std::optional<LineEcho> error_terminal_;
   bool is_terminal_watched_ = false;
+  bool is_error_terminal_watched_ = false;
   std::map<WorkerId, Worker> workers_{};
   WarmPool pool_;  // After what its workers use: they end first.
   std::vector<std::string> notes_{};

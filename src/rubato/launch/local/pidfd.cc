@@ -2,8 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <sys/ioctl.h>
@@ -11,9 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include "rubato/base/parse.h"
+#include "rubato/launch/local/process_file.h"
 
 namespace rubato {
 namespace {
@@ -37,8 +34,7 @@ ExitStatus status_of(int wait_status) {
 
 // The last field of its line in /proc, which is there for as long as nobody has waited for it.
 std::optional<ExitStatus> seen_on_zombie(int pidfd, pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = process_file(pid, "stat");
   const std::size_t state = text.rfind(") ");
   const std::size_t last = text.find_last_of(' ');
   // If it can still be signalled, the number was its own when we read.

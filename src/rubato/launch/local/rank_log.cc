@@ -73,6 +73,9 @@ void RankLog::store(std::string_view line) {
 
 void RankLog::take(std::string_view line, LineEcho* echo) {
   store(line);
+  if (options_.on_line) {
+    options_.on_line(line);
+  }
   if (echo != nullptr) {
     // With a prefix every line stands on its own; without, a progress bar may write over itself.
     const bool ends_alone = line.ends_with('\r') && !options_.prefix.empty();
@@ -108,19 +111,18 @@ bool RankLog::read_some(std::size_t stream, LineEcho* echo) {
   return got < 0 && errno == EINTR;
 }
 
-bool RankLog::drain(LineEcho* echo) {
+bool RankLog::drain(const LineEchoes& echoes) {
   bool has_more = true;
   for (int reads = 0; reads < kReadsPerDrain && has_more; ++reads) {
-    has_more = false;
-    for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
-      has_more = read_some(stream, echo) || has_more;
-    }
+    const bool has_output = read_some(0, echoes.output);
+    has_more = read_some(1, echoes.errors) || has_output;
   }
   return has_more;
 }
 
-void RankLog::finish(LineEcho* echo) {
+void RankLog::finish(const LineEchoes& echoes) {
   for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
+    LineEcho* const echo = stream == 0 ? echoes.output : echoes.errors;
     for (int reads = 0; reads < kReadsToFinish && read_some(stream, echo); ++reads) {
     }
     // Someone who fled from the worker's group may still hold its end; that is not waited for.

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,13 @@ struct RankLogOptions {
   std::string prefix{};  // Before each line on the terminal.
   std::size_t line_max = std::size_t{64} << 10U;
   std::size_t tail_max = std::size_t{16} << 10U;
+  std::function<void(std::string_view)> on_line{};  // Hears each line with its end; may be absent.
+};
+
+/// Where the lines of the two streams are shown; they may be the same, or absent.
+struct LineEchoes {
+  LineEcho* output = nullptr;
+  LineEcho* errors = nullptr;
 };
 
 /// Reads the two streams of one worker through pipes. Lines are never mixed with each other. The
@@ -38,10 +46,12 @@ class RankLog {
   }
 
   /// Takes what has arrived, up to a limit, so that a worker who never stops talking does not keep
-  /// us from the others. True if there may be more. `echo` may be absent.
-  bool drain(LineEcho* echo);
+  /// us from the others. True if there may be more.
+  bool drain(const LineEchoes& echoes);
+  bool drain(LineEcho* echo) { return drain({.output = echo, .errors = echo}); }
   /// The worker has ended: takes the rest, and half a line as a whole one.
-  void finish(LineEcho* echo);
+  void finish(const LineEchoes& echoes);
+  void finish(LineEcho* echo) { finish({.output = echo, .errors = echo}); }
 
   /// The last lines, as they came.
   [[nodiscard]] std::string_view tail() const { return tail_; }

@@ -41,6 +41,15 @@ TEST(RankLog, WritesBothStreamsToTheFileAndKeepsTheTail) {
   EXPECT_EQ(log->problem(), "");
 }
 
+TEST(RankLog, LetsAnotherHearEachLine) {
+  std::vector<std::string> heard;
+  auto log = RankLog::open({.on_line = [&](std::string_view line) { heard.emplace_back(line); }});
+
+  run("printf 'one\\r\\ntwo\\rthree'", *log);
+
+  EXPECT_EQ(heard, (std::vector<std::string>{"one\r\n", "two\r", "three\n"}));
+}
+
 TEST(RankLog, NeverMixesTwoStreamsInALine) {
   const TestFolder folder("rank_log_test");
   auto log = RankLog::open({.path = folder.at("worker-0.log")});

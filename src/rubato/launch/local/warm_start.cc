@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "rubato/launch/script/python_command.h"
+
 namespace rubato {
 namespace {
 
@@ -28,24 +30,12 @@ bool is_load_time(std::string_view name) {
                              [name](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-// python, python3, python3.11.
-bool is_python(std::string_view word) {
-  std::string_view name = word.substr(word.rfind('/') + 1);
-  constexpr std::string_view kPython = "python";
-  if (!name.starts_with(kPython)) {
-    return false;
-  }
-  name.remove_prefix(kPython.size());
-  return name.empty() ||
-         (name.front() == '3' && name.find_first_not_of("0123456789.") == std::string_view::npos);
-}
-
 }  // namespace
 
 std::variant<WarmStart, ColdStart> warm_start(const std::vector<std::string>& argv,
                                               const std::string& interpreter, bool is_native,
                                               const Environment& environment) {
-  if (argv.empty() || !is_python(argv.front())) {
+  if (argv.empty() || !launch::script::is_python_program(argv.front())) {
     return ColdStart{};
   }
   if (!is_native) {

@@ -126,6 +126,7 @@ Result<Zygote> Zygote::start(const ZygoteSpec& spec) {
   process.argv.insert(process.argv.end(), spec.modules.begin(), spec.modules.end());
   // It would start its threads when it is loaded; the children set what they want.
   process.environment["OPENBLAS_NUM_THREADS"] = "1";
+  process.environment.erase("RUBATO_SCRIPT");  // Its children run scripts; it does not.
   auto started = Process::start(process);
   if (!started) {
     return started.error();

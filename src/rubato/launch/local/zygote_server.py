@@ -405,5 +405,13 @@ def start():
         sys.exit(127)
 
 
+def begin_script():
+    """What sitecustomize does for a cold start, now that the environment is the script's."""
+    hook = sys.modules.get("rubato.startup.hook")
+    if hook is not None:
+        hook.begin_script()
+
+
 start()
+begin_script()
 run_script()

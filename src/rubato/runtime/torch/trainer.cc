@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <fstream>
@@ -25,6 +26,12 @@ namespace rubato {
 namespace {
 
 constexpr auto kConnectPatience = std::chrono::seconds(10);
+constexpr int kCheckEvery = 64;  // Steps between comparisons of all workers' parameters.
+
+constexpr const char* kDifferentBuffers =
+    "a buffer of the model changed in a step and is not the same on all workers, each of which "
+    "sees "
+    "only its part of a batch; only statistics of batch and instance normalisation are averaged";
 
 std::string cpuinfo() {
   std::ifstream file("/proc/cpuinfo");
@@ -38,11 +45,14 @@ class OptimizerState final : public TrainingState {
       : optimizer_(optimizer), model_(model) {}
 
   [[nodiscard]] Result<std::string> save() override {
+    if (Status back = model_.bring_back(); !back) {
+      return back.error();
+    }
     try {
       std::ostringstream stream;
       torch::serialize::OutputArchive archive;
       optimizer_.save(archive);
-      model_.save_counters(archive);
+      model_.save_buffers(archive);
       archive.save_to(stream);
       return stream.str();
     } catch (const std::exception& error) {
@@ -55,7 +65,7 @@ class OptimizerState final : public TrainingState {
       torch::serialize::InputArchive archive;
       archive.load_from(bytes.data(), bytes.size());
       optimizer_.load(archive);
-      model_.load_counters(archive);
+      model_.load_buffers(archive);
       return ok_status();
     } catch (const std::exception& error) {
       return bad_input(fmt::format("cannot load the optimizer: {}", error.what()));
@@ -92,6 +102,8 @@ class Trainer::Engine {
  private:
   bool begin();
   void finish_step();
+  [[nodiscard]] Result<ReduceVerdict> reduce();
+  [[nodiscard]] Result<ReduceVerdict> make_equal();
   void fill_part();
   void fail(Error error) { status = std::move(error); }
 
@@ -103,11 +115,17 @@ class Trainer::Engine {
   std::size_t slot_ = 0;            // The shard being computed.
   double loss_sum_ = 0;
   std::uint64_t loss_samples_ = 0;
+  double tag_ = 0;  // Of the buffers, after a shard; 0: none was computed.
   TrainerPart part_{};
   std::vector<std::int64_t> samples_{};
 };
 
 void Trainer::Engine::open() {
+  if (dynamic_cast<torch::optim::LBFGS*>(&optimizer_) != nullptr) {
+    return fail(
+        bad_input("LBFGS computes the loss again within a step, which workers that share a "
+                  "batch cannot do"));
+  }
   const auto address = worker_address();
   if (!address) {
     return fail(address.error());
@@ -131,7 +149,8 @@ void Trainer::Engine::open() {
                            .shards = shards,
                            .join_remote = gloo_across(options_.address, kConnectPatience),
                            .measures_noise = options_.measures_noise,
-                           .measured_floats = model_.gradient_floats()},
+                           .measured_floats = model_.gradient_floats(),
+                           .check_every = kCheckEvery},
                           state_);
   if (!joined) {
     return fail(joined.error());
@@ -143,6 +162,10 @@ void Trainer::Engine::open() {
 
 // Begins the next step; false at the end.
 bool Trainer::Engine::begin() {
+  if (Status back = model_.bring_back(); !back) {
+    fail(back.error());
+    return false;
+  }
   auto task = worker->begin();
   if (!task) {
     fail(task.error());
@@ -162,6 +185,7 @@ bool Trainer::Engine::begin() {
   slot_ = 0;
   loss_sum_ = 0;
   loss_samples_ = 0;
+  tag_ = 0;
   model_.begin_step();
   return true;
 }
@@ -191,7 +215,7 @@ const TrainerPart* Trainer::Engine::next() {
       model_.skip_shard(slot_++);
     }
     if (slot_ < task_->shards.size()) {
-      model_.begin_shard(slot_);
+      model_.begin_shard();
       fill_part();
       return &part_;
     }
@@ -203,7 +227,15 @@ const TrainerPart* Trainer::Engine::next() {
 void Trainer::Engine::step(const at::Tensor& loss) {
   try {
     loss.backward();
+    if (Status back = model_.bring_back(); !back) {
+      return fail(back.error());
+    }
     model_.end_shard(slot_);
+    const double tag = model_.tag();
+    if (tag_ != 0 && tag != tag_) {
+      return fail(bad_input(kDifferentBuffers));
+    }
+    tag_ = tag;
     const auto count = task_->shards[slot_].samples();
     loss_sum_ += loss.item<double>() * static_cast<double>(count);
     loss_samples_ += count;
@@ -220,12 +252,45 @@ void Trainer::Engine::step(const at::Tensor& loss) {
   }
 }
 
+Result<ReduceVerdict> Trainer::Engine::reduce() {
+  const double mean = loss_samples_ == 0 ? 0 : loss_sum_ / static_cast<double>(loss_samples_);
+  // Parameters are compared between workers now and then, and statistics lie among them.
+  model_.restore_statistics();
+  // Negative: of a worker without samples.
+  auto verdict = worker->reduce({.loss = mean, .tag = tag_ == 0 ? -model_.tag() : tag_});
+  return verdict && *verdict == ReduceVerdict::Apply ? make_equal() : verdict;
+}
+
+// Compares the buffers that are not averaged; who had no samples gets them.
+Result<ReduceVerdict> Trainer::Engine::make_equal() {
+  const std::vector<double> tags = worker->tags();
+  const auto source = std::ranges::find_if(tags, [](double tag) { return tag > 0; });
+  bool is_equal = true;
+  for (const double tag : tags) {
+    if (tag > 0 && tag != *source) {
+      return bad_input(kDifferentBuffers);
+    }
+    is_equal = is_equal && std::abs(tag) == *source;
+  }
+  if (is_equal) {
+    return ReduceVerdict::Apply;
+  }
+  std::string buffers = model_.save_buffers();
+  const auto verdict = worker->copy_from(static_cast<int>(source - tags.begin()), buffers);
+  if (!verdict || *verdict == ReduceVerdict::Redo || tag_ != 0) {
+    return verdict;
+  }
+  if (Status loaded = model_.load_buffers(buffers); !loaded) {
+    return loaded.error();
+  }
+  return ReduceVerdict::Apply;
+}
+
 // All shards of this worker are computed.
 void Trainer::Engine::finish_step() {
   const std::uint64_t samples = task_->samples;
   task_.reset();
-  const double mean = loss_samples_ == 0 ? 0 : loss_sum_ / static_cast<double>(loss_samples_);
-  const auto verdict = worker->reduce({.loss = mean});
+  const auto verdict = reduce();
   if (!verdict) {
     return fail(verdict.error());
   }
