@@ -90,8 +90,9 @@ signal.pause()
         self.assertEqual(process.stdout.readline(), "heard\n")
         self.assertEqual(process.wait(30), 0)
 
-    def test_a_signal_to_the_group_reaches_the_script_once(self):
-        process = self.popen("""
+    def popen_that_prints_signals(self):
+        """Ends when it gets a line to read."""
+        return self.popen("""
 import select
 # A signal just before a call that waits would be handled after it: the byte ends the wait.
 wake, wakes = os.pipe()
@@ -103,6 +104,9 @@ print(os.getpid(), flush=True)
 while 0 not in (ready := select.select([0, wake], [], [])[0]):
     os.read(wake, 1)
 """, stdin=subprocess.PIPE)
+
+    def test_a_signal_to_the_group_reaches_the_script_once(self):
+        process = self.popen_that_prints_signals()
         self.leader_of(process)
         for _ in range(3):
             os.killpg(process.pid, signal.SIGTERM)
@@ -114,6 +118,22 @@ while 0 not in (ready := select.select([0, wake], [], [])[0]):
 
         self.assertEqual(out, "")
         self.assertEqual(process.returncode, 0)
+
+    def test_a_probe_that_comes_late_lets_no_signal_reach_the_script_twice(self):
+        process = self.popen_that_prints_signals()
+        leader = self.leader_of(process)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        probe, = {int(child) for child in children} - {leader}
+        os.kill(probe, signal.SIGSTOP)
+        os.killpg(process.pid, signal.SIGTERM)
+        self.assertEqual(process.stdout.readline(), "heard\n")
+        time.sleep(0.1)  # As on a machine with too few processors.
+        os.kill(probe, signal.SIGCONT)
+        os.kill(process.pid, signal.SIGUSR1)
+        self.assertEqual(process.stdout.readline(), "heard\n")
+        out, _ = process.communicate("end\n", timeout=30)
+
+        self.assertEqual(out, "")
 
     def test_stops_and_goes_on_with_the_script(self):
         process = self.popen("""

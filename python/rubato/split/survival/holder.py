@@ -17,6 +17,7 @@ import fcntl
 import mmap
 import os
 import resource
+import select
 import signal
 import sys
 import time
@@ -31,6 +32,7 @@ DEATHS = {
 }
 DEATHS_MAX = 3  # Without a leader that comes further than those before; then the job has died.
 FIRST_DESCRIPTOR = 240  # Ours are above, so that a script's own get the numbers they always had.
+ANSWER_SECONDS = 1.0  # A probe that somebody stopped does not stop the holder.
 GROUP_SIGNAL_SECONDS = 0.002  # A signal to a group has reached all of its members after this.
 ORPHANS_SECONDS = 5.0  # Within this killed processes are gone, or cannot be.
 
@@ -112,23 +114,43 @@ class GroupProbe:
         size = signal.NSIG * 8
         self.counts = memoryview(mmap.mmap(-1, size)).cast("Q")  # By signal; shared with the probe.
         self.matched = [0] * signal.NSIG  # Those of the counted that the holder has got as well.
-        holder = os.getpid()
+        self.holder = os.getpid()
+        self.answers, answers = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             die_with_parent()
-            while os.getppid() == holder:
-                self.counts[signal.sigwaitinfo(signal.valid_signals()).si_signo] += 1
-            os._exit(0)
+            self.count_signals(answers)
+        os.close(answers)
+
+    def count_signals(self, answers: int) -> NoReturn:
+        while os.getppid() == self.holder:
+            info = signal.sigwaitinfo(signal.valid_signals())
+            # The highest number comes last: all that were there before it have been counted.
+            if info.si_signo == signal.SIGRTMAX and info.si_pid == self.holder:
+                os.write(answers, b"a")
+            else:
+                self.counts[info.si_signo] += 1
+        os._exit(0)
 
     def match(self, number: int) -> bool:
         """Whether the signal that the holder has just got was sent to the whole group."""
-        time.sleep(GROUP_SIGNAL_SECONDS)
-        count = self.counts[number]
-        if count == self.matched[number]:
-            return False
-        # Several of a kind may have become one on their way to the holder.
-        self.matched[number] = self.matched[number] + 1 if number in signal.sigpending() else count
-        return True
+        self.await_counts()
+        if self.counts[number] == self.matched[number]:
+            time.sleep(GROUP_SIGNAL_SECONDS)  # The probe may come after the holder.
+            self.await_counts()
+        is_for_group = self.counts[number] != self.matched[number]
+        while is_for_group and number in signal.sigpending():
+            # Two in a row may become one anywhere on their way, so they are one here.
+            signal.sigtimedwait({number}, 0)
+            self.await_counts()
+        self.matched[number] = self.counts[number]
+        return is_for_group
+
+    def await_counts(self) -> None:
+        """Returns when the probe has counted what it was sent, however busy the machine is."""
+        os.kill(self.pid, signal.SIGRTMAX)
+        if select.select([self.answers], [], [], ANSWER_SECONDS)[0]:
+            os.read(self.answers, 1)
 
     def end(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
