@@ -132,6 +132,23 @@ print("end", *bits(*model.parameters()))
 """
 
 
+# A pipe between the script and somebody else, here itself.
+PIPE = """
+os.mkfifo("pipe")
+reads = os.open("pipe", os.O_RDWR)
+model = nn.Linear(6, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x, y = problem()
+for step in range(4):
+    optimizer.zero_grad(); nn.functional.mse_loss(model(x), y).backward(); optimizer.step()
+    writes = os.open("pipe", os.O_WRONLY)
+    os.write(writes, b"r")
+    os.close(writes)
+    print(os.read(reads, 1))
+os.unlink("pipe")
+"""
+
+
 class StartingAgainTest(survival_scene.SurvivalCase):
     def test_a_killed_script_is_replayed_to_its_snapshot(self):
         path = self.write(survival_scene.HEAD + RICH)
@@ -223,6 +240,11 @@ class StartingAgainTest(survival_scene.SurvivalCase):
 
         self.assertEqual(job.returncode, 65, job.stderr)
         self.assertIn("ended after 4 steps, but an earlier start", job.stderr)
+
+    def test_what_a_script_writes_to_a_pipe_is_left_to_its_reader(self):
+        path = self.write(survival_scene.HEAD + PIPE)
+
+        self.assert_same(self.run_alone(path), self.run_job(path))
 
     def test_a_suspended_script_waits_with_all_it_has(self):
         path = self.write(survival_scene.HEAD + RICH)

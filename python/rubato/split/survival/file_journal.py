@@ -109,6 +109,18 @@ class FileJournal:
                 restore(path, *states[path])
 
 
+def is_special(path: str) -> bool:
+    """Whether it is a pipe, a socket, a device or a view of the kernel's: it has no state to keep,
+    and whoever reads it takes away what was meant for others, or waits for ever."""
+    if path.startswith(_NOT_FILES):
+        return True
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
 def size_of(path: str) -> Optional[int]:
     """Nothing if there is no file."""
     try:
@@ -131,7 +143,9 @@ def restore(path: str, kind: str, value: Any) -> None:
     elif kind == SIZE:
         if size is not None and size > value:
             os.truncate(path, value)
-    elif size != len(value) or content(path) != value:
+    elif is_special(path) or size != len(value) or content(path) != value:
+        if is_special(path):
+            os.unlink(path)
         with open(path, "wb") as file:
             file.write(value)
 
@@ -175,7 +189,7 @@ class FileWatch:
 
     def note(self, place: str, *, is_append: bool = False) -> None:
         """Call this before what is at an absolute path changes."""
-        if place.startswith(_NOT_FILES):
+        if is_special(place):
             return
         for listener in self.on_change:
             listener(place, is_append)
@@ -205,8 +219,9 @@ class FileWatch:
             self.note(os.path.realpath(os.fsdecode(path)), is_append=is_append)
         elif self.on_read and not isinstance(path, int):
             place = os.path.realpath(os.fsdecode(path))
-            for listener in self.on_read:
-                listener(place)
+            if not is_special(place):
+                for listener in self.on_read:
+                    listener(place)
 
     def on_rename(self, source: Any, target: Any, folder: int, other_folder: int) -> None:
         source, target = absolute(source, folder), absolute(target, other_folder)
