@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "conductors_test.h"
 #include "rubato/live/agent.h"
 #include "rubato/live/leftovers.h"
 #include "train_scene_test.h"
@@ -22,9 +23,7 @@ class AgentScene : public TrainScene {
     // Whatever a test that failed has left behind.
     std::error_code none;
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "jobs", none)) {
-      for (const pid_t pid : conductors_of(entry.path())) {
-        ::kill(pid, SIGKILL);
-      }
+      kill_conductors_of(entry.path());
       wait_until([&] { return end_leftovers(entry.path()); });
     }
     TrainScene::TearDown();
@@ -164,18 +163,6 @@ class AgentScene : public TrainScene {
   }
 
   [[nodiscard]] std::string job_folder() const { return folder_ / "jobs" / "7"; }
-
-  /// Processes `rubato conduct` of a job.
-  static std::vector<pid_t> conductors_of(const std::string& folder) {
-    std::vector<pid_t> found;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-      const std::string words = text_of_file(entry.path() / "cmdline");
-      if (words.find(std::string("conduct\0", 8) + folder + '\0') != std::string::npos) {
-        found.push_back(std::stoi(entry.path().filename()));
-      }
-    }
-    return found;
-  }
 
   bool is_pretended_ = false;
   bool has_devices_ = false;

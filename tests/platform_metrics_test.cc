@@ -15,7 +15,6 @@
 #include <nlohmann/json.hpp>
 
 #include "platform_scene_test.h"
-#include "rubato/live/leftovers.h"
 
 namespace rubato {
 namespace {
@@ -24,20 +23,6 @@ using testing::HasSubstr;
 
 class PlatformMetrics : public PlatformScene {
  protected:
-  void TearDown() override {
-    end(SIGTERM);
-    // Jobs go on without the platform.
-    std::error_code none;
-    for (const auto& state : {state_, folder_ / "far"}) {
-      for (const auto& job : std::filesystem::directory_iterator(state / "jobs", none)) {
-        while (!end_leftovers(job.path())) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        }
-      }
-    }
-    PlatformScene::TearDown();
-  }
-
   // A program that takes a step and prints its loss so many times, and then waits for `stop`.
   [[nodiscard]] std::string printing(int lines, const std::string& after = "") const {
     return " --kind restart --speeds 1:10 --workers 1 -- sh -c '" + after + "i=0; while [ $i -lt " +

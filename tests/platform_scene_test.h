@@ -10,12 +10,15 @@
 #include <fstream>
 #include <string>
 #include <sys/wait.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include "conductors_test.h"
 
 namespace rubato {
 
@@ -44,7 +47,13 @@ class PlatformScene : public testing::Test {
   }
   void TearDown() override {
     end(SIGTERM);
-    std::filesystem::remove_all(folder_);
+    kill_conductors_of(folder_);
+    // Again while workers that have not noticed yet write into it.
+    std::error_code failure;
+    for (int i = 0; i < 100 && std::filesystem::exists(folder_); ++i) {
+      std::filesystem::remove_all(folder_, failure);
+      std::this_thread::sleep_for(std::chrono::milliseconds(failure ? 20 : 0));
+    }
   }
 
   /// Starts the platform and waits until it says where it listens.
