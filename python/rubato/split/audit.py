@@ -31,16 +31,18 @@ class Audit:
         """After a shared call with these arguments."""
         controller = self.root.controller
         verdict.calls += 1
-        if self.child is not None:
-            self.look(waits=False)
-        elif verdict.calls == verdict.audit_at and not controller.group.is_by_value:
+        is_due = verdict.calls >= verdict.audit_at and not controller.group.is_by_value
+        if is_due and self.child is None:
             verdict.audit_at *= FACTOR
             self.verdict, self.step = verdict, controller.steps.count
             self.child = rehearse_in_background(controller, module, spec, leaves, Settings())
             if controller.is_deterministic or controller.always_shares:
-                self.look(waits=True)
+                self.collect(waits=True)
 
-    def look(self, waits: bool) -> None:
+    def collect(self, waits: bool = False) -> None:
+        """Takes the result of the child, if there is one."""
+        if self.child is None:
+            return
         found = self.child.result(waits)
         if found is child.RUNNING:
             return

@@ -193,6 +193,11 @@ class Controller:
                                  "pause": pause})
             self.link.resized(workers, pause, self.steps.count, f"resize to {workers}", False)
 
+    def child_pids(self) -> List[int]:
+        """Processes of ours that a copy of the leader does without."""
+        audits = [root.audit.child for root in self.roots.values()]
+        return self.group.pids() + [child.pid for child in audits if child is not None]
+
     def lose_replicas(self, phase: str) -> None:
         """A replica died in a call, which is then computed again."""
         before = self.group.count + 1

@@ -92,6 +92,7 @@ class Root:
         controller = self.controller
         if not self.is_worth_trying(workers):
             return self.whole(module, args, kwargs)
+        self.audit.collect()
         self.look_at(module)
         leaves, spec = tree_flatten((args, kwargs))
         verdict = self.verdict(module, leaves, spec)
@@ -111,6 +112,7 @@ class Root:
                        rows: int) -> Any:
         """No worker can compute more rows than that at once."""
         controller = self.controller
+        self.audit.collect()
         self.look_at(module)
         leaves, spec = tree_flatten((args, kwargs))
         verdict = self.verdict(module, leaves, spec)
@@ -190,7 +192,7 @@ class Root:
         if self.trial is None or self.trial.workers != workers:
             self.trial = Trial(workers)
         before = self.trial.choice
-        shares = self.trial.shares()
+        shares = self.trial.shares(self.audit.child is not None)
         if before is None and self.trial.choice is False:
             self.tell_unsplit("sharing it is slower than not sharing it "
                               f"({self.trial.shared_seconds * 1e3:.1f} ms a call instead of "

@@ -2,7 +2,9 @@
 
 Time per call, from one call with gradients to the next, is compared between blocks of shared and of
 unshared calls, in turns, so that whatever else the machine does meets both. The faster way stays
-until the number of workers changes, and is looked at again after a while.
+until the number of workers changes, and is looked at again after a while. The first blocks do not
+count: new replicas get their memory page by page. Nor do calls beside which something else of ours
+is computed.
 """
 
 import statistics
@@ -11,8 +13,10 @@ from typing import List, Optional
 
 BLOCK_CALLS = 8
 SKIPPED_CALLS = 2  # At the beginning of a block: caches and replicas are not warm.
-ROUNDS = 2  # Blocks of each way before a choice.
+WARM_UP_ROUNDS = 1  # Blocks of each way that do not count.
+ROUNDS = 3  # Blocks of each way before a choice, with those.
 AGAIN_AFTER_CALLS = 2000
+AGAIN_AFTER_CALLS_UNSHARED = 250  # The first time; each time twice as many, up to the others.
 MARGIN = 1.02  # Sharing must not lose more than noise explains.
 
 
@@ -21,6 +25,7 @@ class Trial:
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
+        self.again_unshared = AGAIN_AFTER_CALLS_UNSHARED
         self.restart()
 
     def restart(self) -> None:
@@ -29,16 +34,20 @@ class Trial:
         self.last: Optional[float] = None
         self.choice: Optional[bool] = None
 
-    def shares(self) -> bool:
-        """Whether to share the call that begins now."""
+    def shares(self, is_disturbed: bool) -> bool:
+        """Whether to share the call that begins now. Disturbed: since the last one there was other
+        work for the processors."""
         now = time.perf_counter()
         if self.choice is not None:
             self.calls += 1
-            if self.calls > AGAIN_AFTER_CALLS:
+            if self.calls > (AGAIN_AFTER_CALLS if self.choice else self.again_unshared):
                 self.restart()
             return self.choice if self.choice is not None else True
         block, within = divmod(self.calls, BLOCK_CALLS)
-        if self.last is not None and within > SKIPPED_CALLS:
+        if is_disturbed:
+            self.last = None
+            return block % 2 == 0
+        if (self.last is not None and within > SKIPPED_CALLS and block >= 2 * WARM_UP_ROUNDS):
             self.times[block % 2].append(now - self.last)
         self.last = now
         if block == 2 * ROUNDS:
@@ -52,3 +61,5 @@ class Trial:
         self.choice = shared <= unshared * MARGIN
         self.shared_seconds, self.unshared_seconds = shared, unshared
         self.calls = 0
+        if not self.choice:
+            self.again_unshared = min(2 * self.again_unshared, AGAIN_AFTER_CALLS)

@@ -110,7 +110,7 @@ class SleepingCopy:
         self.after_waking: List[Callable[[], None]] = []  # For others whom a fork concerns.
         self.is_wanted: Callable[[], bool] = lambda: True  # Now, for a next boundary.
         WATCH.on_too_large = self.on_file_too_large
-        safety.allow_children(lambda: {self.pid} | set(controller.group.pids()))
+        safety.allow_children(lambda: {self.pid, *controller.child_pids()})
         exclude_map(self.page.memory)
         for file in output.FILES.values():
             exclude_map(file.ring.memory)
