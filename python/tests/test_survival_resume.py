@@ -223,6 +223,24 @@ class StartingAgainTest(survival_scene.SurvivalCase):
         self.assert_same(alone, job)
         self.assertIn("starts from its beginning", job.stderr)
 
+    def test_output_appears_once_also_of_a_script_that_writes_no_file(self):
+        path = self.write("print('before torch', flush=True)\n" + survival_scene.HEAD + """
+model = nn.Linear(6, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x, y = problem()
+for step in range(8):
+    loss = nn.functional.mse_loss(model(x), y)
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+    print("step", step)
+    die(step)
+""")
+        alone = self.run_alone(path)
+        for every, death in (("0", "3"), ("5", "7")):  # Without a snapshot, and with one.
+            with self.subTest(every=every):
+                job = self.run_job(path, {death: KILL}, RUN_EVERY=every)
+
+                self.assert_same(alone, job)
+
     def test_a_script_with_replicas_is_replayed(self):
         path = self.write(survival_scene.HEAD + SHARED)
         shared = {"RUN_WORKERS": "2", "RUBATO_DETERMINISTIC": "1", "RUBATO_SPLIT_ALWAYS": "1"}

@@ -221,6 +221,7 @@ def install(folder: str = "") -> None:
         if name not in FILES and is_plain(stream, number):
             path = os.path.join(folder, f"script-{name}") if folder else ""
             FILES[name] = record(stream, number, OutputRing(path))
+    drop_earlier()
     if FILES:
         atexit.register(write_held)
 
@@ -283,8 +284,7 @@ def go_on(since: Dict[str, int]) -> None:
 
 def begin_at(since: Dict[str, int]) -> None:
     """In a process that has come to where the streams stood at these marks."""
-    for file in FILES.values():
-        file.repetition = None
+    keep_all()
     go_on(since)
 
 
@@ -310,12 +310,19 @@ def release(goes_out: bool) -> None:
             file.write_all(data)
 
 
-def drop_all() -> None:
+def drop_earlier() -> None:
     """The script begins anew: all that it has written in earlier starts it will write again."""
     for file in FILES.values():
         if file.ring.lines:
             file.repetition = Repetition()
             file.repetition.lines_unknown = file.ring.lines
+
+
+def keep_all() -> None:
+    """The script does not begin anew after all, and what it writes from now on is new."""
+    flush()
+    for file in FILES.values():
+        file.repetition = None
 
 
 def write_held() -> None:

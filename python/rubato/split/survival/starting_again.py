@@ -124,6 +124,7 @@ class StartingAgain:
     # The script's own way.
 
     def try_own_way(self) -> None:
+        output.keep_all()
         output.hold_back()
         self.is_undecided = self.files.is_paused = True
         self.loaded.watch()
@@ -267,7 +268,6 @@ class StartingAgain:
     def compute_anew(self) -> None:
         with unwatched():
             self.files.set_aside(_OLD)
-        output.drop_all()
         self.recorder.mode = RECORD
         why_not = self.snapshot.why_not if self.snapshot is not None else "there is no snapshot"
         self.controller.notices.tell(
