@@ -19,7 +19,7 @@ from rubato.split.link import Link
 from rubato.split.memory import WORKERS_MAX, Heap, Memory
 from rubato.split.memory_limits import MemoryLimits
 from rubato.split.notices import Notices
-from rubato.split.roots import Root
+from rubato.split.roots import Root, is_lazy
 from rubato.split.steps import StepCounter
 
 VIRTUAL_PARTS = 8  # Of every batch in deterministic mode, whatever the number of workers.
@@ -122,6 +122,14 @@ class Controller:
             root = self.roots[id(module)] = Root(self, module)
         if not root.has_parameters:
             return self.call_module(module, *args, **kwargs)
+        if root.is_lazy:
+            # It makes its parameters now. They are the script's own from the next call on.
+            self.depth += 1
+            try:
+                return self.call_module(module, *args, **kwargs)
+            finally:
+                self.depth -= 1
+                root.is_lazy = is_lazy(module)
         self.root_calls += 1
         if torch.is_grad_enabled():
             self.reach_boundary()
@@ -247,7 +255,7 @@ class Controller:
         digest = hashlib.blake2b(digest_size=8)
         for root in sorted(self.roots.values(), key=lambda root: root.number):
             module = root.module()
-            for parameter in module.parameters() if module is not None else ():
+            for parameter in module.parameters() if module is not None and not root.is_lazy else ():
                 if parameter.device.type == "cpu" and parameter.layout == torch.strided:
                     digest.update(parameter.detach().contiguous().view(-1).view(torch.uint8)
                                   .numpy().data)

@@ -43,6 +43,7 @@ class Root:
         self.module = weakref.ref(module, lambda _, key=id(module): controller.forget_root(key))
         self.name = type(module).__name__
         self.has_parameters = any(True for _ in module.parameters())
+        self.is_lazy = is_lazy(module)
         self.verdicts: Dict[Any, Verdict] = {}
         self.structure: List[Any] = []  # That the verdicts are on.
         self.meaning: Optional[List[Any]] = None  # Likewise.
@@ -468,3 +469,8 @@ def names_of(module_name: str, module: nn.Module) -> Optional[Dict[str, Any]]:
                 return forward.__globals__
     found = sys.modules.get(module_name)
     return None if found is None else vars(found)
+
+
+def is_lazy(module: nn.Module) -> bool:
+    """Whether it has layers that learn their sizes at the next call."""
+    return any(map(nn.parameter.is_lazy, module.parameters()))
