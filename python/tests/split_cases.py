@@ -223,6 +223,51 @@ def counter_in_forward():
     return result(model, train(model), calls=model.calls)
 
 
+@case
+def scripted():
+    class Scripted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = Body().layers
+
+        def forward(self, inputs):
+            return self.body(inputs)
+
+    model = torch.jit.script(Scripted())
+    return result(model, train(model, steps=50))
+
+
+@case
+def traced_after_training():
+    class TracedAfterTraining(Body):
+        pass
+
+    model = TracedAfterTraining()
+    losses = train(model, steps=50)
+    inputs = [inputs for inputs, _ in batches(3)]
+    traced = torch.jit.trace(model, inputs[0])
+    return result(model, losses, outputs=torch.stack([traced(one).detach() for one in inputs]),
+                  nodes=len(list(traced.inlined_graph.nodes())))
+
+
+@case
+def counter_of_a_scripted_module():
+    class CounterOfAScriptedModule(nn.Module):
+        calls: int
+
+        def __init__(self):
+            super().__init__()
+            self.body = Body().layers
+            self.calls = 0
+
+        def forward(self, inputs):
+            self.calls += 1
+            return self.body(inputs) * (1 + 0.01 * (self.calls % 3))
+
+    model = torch.jit.script(CounterOfAScriptedModule())
+    return result(model, train(model), calls=model.calls)
+
+
 def with_loss_inside(model):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     losses = []

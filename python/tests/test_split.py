@@ -24,6 +24,7 @@ UNSPLIT = {
     "MeanOverTheBatch": "output 0 of a part is not that part of the output of the batch",
     "QueueOfSamples": "forward replaces the buffer queue",
     "CounterInForward": "forward changes attributes of the module",
+    "CounterOfAScriptedModule": "forward changes attributes of the module",
     "LossOfTheBatchInside": "one number for the whole batch",
     "HookAddedLater": "has hooks",
     "ExceptionsThatAreCaught": "forward reads values of the batch",
@@ -38,7 +39,7 @@ SPLIT = {
     "ParametersFrozenAndThawed",
     "HookAddedLater", "HookOnAGradient", "GlobalNames", "NamesOfAClosure",
     "NamesBehindAFunction", "FunctionReplaced", "TrainingAndEvaluation", "BatchesOfManySizes",
-    "InferenceMode",
+    "InferenceMode", "Scripted",
 }
 
 

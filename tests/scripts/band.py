@@ -25,6 +25,8 @@ def variants(entry: Entry) -> List[Setting]:
     settings = [Setting(threads=2), Setting(variables=OLDER_KERNELS)]
     if entry.reorder != "none":
         settings.append(Setting(variables={"CORPUS_REVERSE": entry.reorder}))
+    if entry.is_low_precision:
+        settings.append(Setting(variables={"CORPUS_HALVES": "1"}))
     return settings
 
 

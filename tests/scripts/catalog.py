@@ -27,6 +27,7 @@ class Entry:
     is_quick: bool = False  # Part of `make test`.
     is_random: bool = False  # Forward draws random numbers: the band is statistical.
     is_sharp: bool = True  # In double precision only rounding of the last digits is left.
+    is_low_precision: bool = False  # Gradients are rounded to 16 bits: halves of a batch differ.
     reorder: str = "loader"  # How samples of a batch can be reversed: loader, inputs or none.
     ignored: Tuple[str, ...] = ()  # What of the output changes from run to run.
 
@@ -104,7 +105,7 @@ LOSSES = [
 
 MODULES = [
     Entry("modules/activation_checkpoint", 52, split="any"),
-    Entry("modules/autocast_bf16", 40, is_sharp=False),
+    Entry("modules/autocast_bf16", 40, is_sharp=False, is_low_precision=True),
     Entry("modules/batch_mean_forward", 60, split="part", reason="output 0"),
     Entry("modules/batchnorm_convnet", 52, is_quick=True),
     Entry("modules/batchnorm_dropout", 100, is_random=True, is_sharp=False),

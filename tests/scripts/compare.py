@@ -21,6 +21,8 @@ from outcome import Outcome, tensors_of_file
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*(?:[eE][-+]?\d+)?|\d+(?:[eE][-+]?\d+)?|nan\b|inf\b)")
 PROBLEMS_MAX = 6  # That are told of one script.
+# Words of Rubato's; after a progress bar they do not begin a line.
+_NOTICE = re.compile(r"rubato(?: train)?: .*\n?")
 ROUNDING_FACTOR = 5.0
 ROUNDING_FLOOR = 4e-6  # Relative; rounding alone, before anything amplifies it.
 STATISTICAL_FACTOR = 2.0
@@ -250,8 +252,8 @@ def compare_content(comparison: Comparison, name: str, contents: List[bytes], fo
 
 def complaints(stderr: str) -> List[str]:
     """What the script wrote to standard error; of a traceback only the last line."""
-    lines = [line for line in stderr.splitlines()
-             if not line.startswith(("rubato: ", "rubato train: "))]
+    stderr = _NOTICE.sub("", stderr)
+    lines = stderr.splitlines()
     for at, line in enumerate(lines):
         if line.startswith("Traceback"):
             return lines[:at] + lines[-1:]

@@ -57,6 +57,13 @@ class CompareTest(unittest.TestCase):
 
         self.assertEqual(self.problems(found), [])
 
+    def test_accepts_our_words_after_a_progress_bar(self) -> None:
+        plain, found = outcome(), outcome()
+        plain.stderr = "1/2\n"
+        found.stderr = "1/2rubato: a copy of it goes on\n"
+
+        self.assertEqual(self.problems(found, plain=[plain]), [])
+
     def test_notices_a_dropped_line(self) -> None:
         found = outcome()
         found.stdout = found.stdout.replace("epoch 2 loss 0.250000\n", "")

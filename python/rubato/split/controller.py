@@ -117,6 +117,8 @@ class Controller:
         """In place of `nn.Module.__call__`."""
         if self.depth or not self.is_leader or threading.get_ident() != self.thread:
             return self.call_module(module, *args, **kwargs)
+        if torch.jit.is_tracing():  # What others compute would be constants of the trace.
+            return self.call_module(module, *args, **kwargs)
         root = self.roots.get(id(module))
         if root is None:
             root = self.roots[id(module)] = Root(self, module)

@@ -85,6 +85,8 @@ def shape_of(value: Any, depth: int = 0, look: Optional[Look] = None) -> Any:
             return (type(value), id(value),
                     *[shape_of(item, depth + 1, look) for item in inner])
     kind = type(value)
+    if kind is ScriptedAttributes:
+        return value
     if kind is types.MethodType:  # Made anew whenever it is asked for.
         return (kind, id(value.__func__), id(value.__self__))
     if isinstance(value, (list, tuple, set, dict, collections.deque)) and len(value) <= LONG_MAX:
@@ -201,10 +203,16 @@ def attributes_of(module: nn.Module) -> List[Tuple[str, Any]]:
     return found
 
 
+class ScriptedAttributes(tuple):
+    """Their text, which is made anew whenever it is asked for; replicas cannot be told of it."""
+
+
 def scripted_attributes(module: nn.Module) -> List[Tuple[str, Any]]:
-    """A scripted module keeps its attributes outside of Python; as text they can be compared."""
+    """A scripted module keeps its attributes outside of Python; as text they can be compared, apart
+    from tensors, whose values change with every step."""
     core = module.__dict__.get("_c")
-    return [] if core is None else [("scripted", (core.dump_to_str(False, True, False),))]
+    return [] if core is None else [
+        ("scripted", ScriptedAttributes([core.dump_to_str(False, False, False)]))]
 
 
 class Fingerprint:

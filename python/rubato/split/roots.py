@@ -27,6 +27,7 @@ SHORT_SECONDS = 300e-6  # A forward below this is not worth sharing.
 TIMED_CALLS = 2  # Before a root is shared: the first is often slower than all others.
 VERDICTS_MAX = 64  # Kinds of calls of one root.
 RENEWALS_MAX = 20  # Changes that need new replicas; beyond, the root is not shared.
+REJUDGED_MAX = 20  # Changes that need new verdicts, likewise.
 FAILURES_MAX = 3  # Calls in which a part failed and the whole did not.
 ATTEMPTS_MAX = 3  # At a call whose replicas die.
 ENVIRONMENT = {"environ", "getenv"}
@@ -41,7 +42,8 @@ class Root:
         self.number = controller.roots_made
         self.controller = controller
         self.module = weakref.ref(module, lambda _, key=id(module): controller.forget_root(key))
-        self.name = type(module).__name__
+        is_scripted = isinstance(module, torch.jit.RecursiveScriptModule)
+        self.name = module.original_name if is_scripted else type(module).__name__
         self.has_parameters = any(True for _ in module.parameters())
         self.is_lazy = is_lazy(module)
         self.verdicts: Dict[Any, Verdict] = {}
@@ -148,6 +150,8 @@ class Root:
             self.forget_kinds()
             self.rejudged += 1
             self.meaning = None
+            if self.rejudged > REJUDGED_MAX:
+                self.tell_unsplit("what its forward reads changes too often")
 
     def meaning_now(self, module: nn.Module) -> List[Any]:
         """Numbers that go on changing count along, and do not choose what forward does."""
@@ -165,7 +169,8 @@ class Root:
     def is_shareable(self, workers: int) -> bool:
         if not self.controller.is_deterministic and (workers == 1 or self.is_short):
             return False
-        return self.renewals <= RENEWALS_MAX and self.failures < FAILURES_MAX
+        return (self.renewals <= RENEWALS_MAX and self.rejudged <= REJUDGED_MAX
+                and self.failures < FAILURES_MAX)
 
     @property
     def is_short(self) -> bool:

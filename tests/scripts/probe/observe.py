@@ -4,6 +4,7 @@ CORPUS_PROBE=FILE      at the end, tensors and counts of the process are written
 CORPUS_DOUBLE=1        floating-point numbers are made in double precision
 CORPUS_COUNT=1         steps and calls of root modules are counted: only where nobody else patches
 CORPUS_REVERSE=loader  samples of each batch come in reversed order; `inputs`: of each root call
+CORPUS_HALVES=1         each root call with one tensor is made as two, of half of the rows each
 CORPUS_RESEED=N        torch's generator is seeded anew at the first step
 CORPUS_KILL_GROUP=N,M  under Rubato: in the backward after so many steps the process kills its
                        whole group, once for each number
@@ -62,6 +63,8 @@ class Observer:
             reverse_loaders()
         elif reverse == "inputs":
             reverse_inputs()
+        if os.environ.get("CORPUS_HALVES"):
+            call_in_halves()
         atexit.register(self.write)
 
     def watch_seeds(self, torch: Any) -> None:
@@ -383,6 +386,30 @@ def reverse_inputs() -> None:
         finally:
             inside[0] -= 1
         return tree_map(lambda leaf: flipped(leaf, size), outputs)
+
+    torch.nn.Module.__call__ = call
+
+
+def call_in_halves() -> None:
+    """As users of smaller batches do: gradients are rounded for each half."""
+    import torch
+
+    original = torch.nn.Module.__call__
+    inside = [0]
+
+    @functools.wraps(original)
+    def call(module: Any, *args: Any) -> Any:
+        if inside[0] or len(args) != 1 or len(args[0]) < 2 or not torch.is_grad_enabled():
+            return original(module, *args)
+        outputs = []
+        inside[0] += 1
+        try:
+            for rows in args[0].chunk(2):
+                torch.clear_autocast_cache()  # Or both halves would add up before rounding.
+                outputs.append(original(module, rows))
+        finally:
+            inside[0] -= 1
+        return torch.cat(outputs)
 
     torch.nn.Module.__call__ = call
 

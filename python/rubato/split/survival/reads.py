@@ -141,10 +141,30 @@ def install(is_read: Callable[[], bool], is_sampling: Callable[[], bool], read: 
             return read(kind_of(name, tensor), lambda: original(tensor, *args, **kwargs), is_scalar)
 
         setattr(owner, name, reading)
+        patched.append((owner, name, original, reading))
 
+    patched: List[Tuple[Any, str, Any, Any]] = []
     for name in _SCALARS:
         patch(torch.Tensor, name, True)
     for name in _WHOLES:
         patch(torch.Tensor, name, False)
     for name in _FUNCTIONS:
         patch(torch, name, name == "is_nonzero")
+    for name in ("trace", "trace_module"):
+        setattr(torch.jit, name, unpatched(getattr(torch.jit, name), patched))
+
+
+def unpatched(function: Callable[..., Any],
+              patched: List[Tuple[Any, str, Any, Any]]) -> Callable[..., Any]:
+    """Tracing warns of reads unless it is torch itself that reads, which it could not tell."""
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for owner, name, original, _ in patched:
+            setattr(owner, name, original)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            for owner, name, _, reading in patched:
+                setattr(owner, name, reading)
+
+    return call
