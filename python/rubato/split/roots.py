@@ -150,7 +150,7 @@ class Root:
             self.forget_kinds()
             self.rejudged += 1
             self.meaning = None
-            if self.rejudged > REJUDGED_MAX:
+            if self.rejudged > REJUDGED_MAX and not self.reasons:
                 self.tell_unsplit("what its forward reads changes too often")
 
     def meaning_now(self, module: nn.Module) -> List[Any]:
