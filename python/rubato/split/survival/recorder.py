@@ -128,7 +128,8 @@ class Recorder:
 
     def is_watching(self) -> bool:
         return (self.mode != OFF and self.depth == 0 and not self.controller.depth
-                and self.controller.is_leader and not torch.jit.is_tracing() and threading.get_ident() == self.thread)
+                and self.controller.is_leader and not torch.jit.is_tracing()
+                and threading.get_ident() == self.thread)
 
     def outside(self, function: Callable[[], Any], depth: int = 1) -> Any:
         """Runs code that is not the script's own; or, with depth 0, that is."""
