@@ -5,6 +5,7 @@ Usage: every_worker_program.py FOLDER MODEL BATCH SEGMENTS STEPS
 
 import json
 import os
+import statistics
 import sys
 import time
 
@@ -36,10 +37,12 @@ def main():
         if is_leader:
             os.write(ready, b"r")
             os.read(go, 1)
-        began = time.perf_counter()
+        times = []
         for _ in range(steps):
+            began = time.perf_counter()
             trainer.step(work.loss(*next(batches)))
-        result.append((time.perf_counter() - began) / steps)
+            times.append(time.perf_counter() - began)
+        result.append(statistics.median(times))
     if is_leader:
         with open(f"{folder}/result.json", "w", encoding="utf-8") as file:
             json.dump(result, file)

@@ -3,11 +3,12 @@
 Usage: single_program.py FOLDER MODEL BATCH SEGMENTS STEPS
 
 It imports nothing of ours. Before each segment it writes a line to FOLDER/ready and waits for a
-byte from FOLDER/go; seconds per step go to FOLDER/result.json.
+byte from FOLDER/go; the median seconds of a step go to FOLDER/result.json, by segment.
 """
 
 import json
 import os
+import statistics
 import sys
 import time
 
@@ -32,13 +33,15 @@ def main():
     for _ in range(segments):
         os.write(ready, b"r")
         os.read(go, 1)
-        began = time.perf_counter()
+        times = []
         for _ in range(steps):
+            began = time.perf_counter()
             loss = work.loss(*next(batches))
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        result.append((time.perf_counter() - began) / steps)
+            times.append(time.perf_counter() - began)
+        result.append(statistics.median(times))
     with open(f"{folder}/result.json", "w", encoding="utf-8") as file:
         json.dump(result, file)
 
