@@ -1,9 +1,8 @@
 """Step times of an unmodified script: plain Python, one worker, two workers, and two workers that
 all run the program; in turns, so that whatever else the machine does meets all of them.
 
-A segment counts with its median step. Copies of the leader are bounded by the share of the run time
-that they take (survival/sleeping_copy.py), and most of a contender's run time here is waiting for
-its turn: a mean over the short segment would have one in nearly each.
+A segment counts with its median step, so what happens once in many steps does not count: copies of
+the leader (at most 1 % of the run time, most of which is waiting for a turn here), audits, trials.
 """
 
 import json

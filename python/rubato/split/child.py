@@ -15,6 +15,7 @@ import torch
 
 PR_SET_PDEATHSIG = 1
 REHEARSAL_SECONDS_MAX = 60
+BACKGROUND_SECONDS_MAX = 600  # It may have to wait for most of its processor time: see NICE.
 READ_BYTES = 1 << 16
 BACKGROUND_BYTES = 1 << 20  # Of what a background child returns.
 NICE = 10  # Of a background child: whoever trains has nine tenths of a processor that both want.
@@ -125,8 +126,7 @@ class BackgroundChild:
             try:
                 become_child(bool(os.environ.get("RUBATO_SPLIT_DEBUG")))
                 os.nice(NICE)
-                # Of processor time: it may have to wait for most of it.
-                signal.setitimer(signal.ITIMER_PROF, REHEARSAL_SECONDS_MAX)
+                signal.alarm(BACKGROUND_SECONDS_MAX)  # It may hang, on a lock held at the fork.
                 data = pickle.dumps(function())
                 self.memory[8:8 + len(data)] = data
                 self.memory[:8] = len(data).to_bytes(8, "little")
