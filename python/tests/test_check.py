@@ -42,6 +42,20 @@ COUPLED = """
     model = Coupled()
 """
 
+# The last bias has no gradient but for rounding, and Adam makes a whole step of that.
+CANCELLED = """
+    import torch
+    from torch import nn
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.0, 0.9))
+    for step in range(20):
+        loss = model(torch.randn(80, 8)).mean() - model(torch.randn(80, 8).cos()).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
 SHORT = ("--short", "--seconds", "200")  # A busy machine is slow.
 
 
@@ -93,6 +107,23 @@ class TestVerdicts(CheckCase):
         found = self.findings(self.write(script()), RUBATO_TEST_PERTURB="1e-3")
 
         self.assertEqual((found["verdict"], found["code"]), ("differs", 65), found)
+
+    def test_amplified_rounding_is_told_from_wrong_gradients_in_double_precision(self):
+        path = self.write(CANCELLED)
+        found = self.findings(path)
+        wrong = self.findings(path, RUBATO_TEST_PERTURB="1e-3")
+
+        self.assertTrue(found["is_settled_in_double"], found)
+        self.assertEqual((found["verdict"], found["code"]), ("agrees", 0), found)
+        self.assertEqual((wrong["verdict"], wrong["code"]), ("differs", 65), wrong)
+
+    def test_lazy_layers_and_traced_modules_are_not_disturbed(self):
+        lazy = PLAIN.replace("nn.Linear(8, 32)", "nn.LazyLinear(32)")
+        for model in (lazy, f"{PLAIN}; model = torch.jit.trace(model, inputs[:2])"):
+            with self.subTest(model):
+                found = self.findings(self.write(script(model)), flags=("--short",))
+
+                self.assertEqual((found["verdict"], found["code"]), ("agrees", 0), found)
 
     def test_a_model_that_couples_samples_is_told_and_still_right(self):
         found = self.findings(self.write(script(COUPLED)))

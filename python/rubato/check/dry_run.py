@@ -33,6 +33,8 @@ def main(results: str) -> None:
 
     from rubato.check.recorder import Recorder, watch_optimizers
 
+    if settings.get("double"):
+        torch.set_default_dtype(torch.float64)
     recorder = Recorder(settings, results)
     recorder.install()
     if settings["elastic"]:
@@ -47,7 +49,7 @@ def main(results: str) -> None:
         plain = SimpleNamespace(steps=steps.StepCounter(), is_leader=True)
         steps.install(plain)
         plain.steps.on_step.append(recorder.on_step)
-    recorder.keep_random_numbers()
+    recorder.watch_users_calls()
     watch_optimizers(recorder)
     seed_all(torch)
     if "guard" in protection:

@@ -35,6 +35,7 @@ class Findings:
     worst: float = 0.0  # Difference, as a part of what is allowed.
     worst_place: str = ""
     is_bit_equal: bool = False
+    is_settled_in_double: bool = False  # Beyond what rounding explains, but not so there.
     holds_constant: bool = False  # Random numbers of forward were.
     roots: List[RootFinding] = field(default_factory=list)
     notices: List[str] = field(default_factory=list)

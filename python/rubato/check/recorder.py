@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, List
 import torch
 from torch import nn
 
+from rubato.check.double_precision import in_double, is_double
 from rubato.check.loops import LoopWatch
 from rubato.check.noise import GradientNoise
 from rubato.check.sketch import is_sketchable, sketch
@@ -65,7 +66,9 @@ class Recorder:
 
         @functools.wraps(original)
         def call(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if recorder.depth or threading.get_ident() != recorder.thread:
+            # What we compute would become a part of a trace.
+            is_others = threading.get_ident() != recorder.thread or torch.jit.is_tracing()
+            if recorder.depth or is_others:
                 return original(module, *args, **kwargs)
             recorder.depth += 1
             try:
@@ -84,10 +87,12 @@ class Recorder:
 
         nn.Module.__call__ = call
 
-    def keep_random_numbers(self) -> None:
+    def watch_users_calls(self) -> None:
         """Around all that happens in a root call, once the split is installed: shared calls draw
-        other numbers than whole ones, and what the script draws next must not depend on it."""
-        if not self.settings.get("constant"):
+        other numbers than whole ones, and what the script draws next must not depend on it. In
+        double precision, data that the script made in single precision is converted."""
+        keeps, converts = bool(self.settings.get("constant")), bool(self.settings.get("double"))
+        if not keeps and not converts:
             return
         original = nn.Module.__call__
         recorder = self
@@ -98,13 +103,16 @@ class Recorder:
                         and threading.get_ident() == recorder.thread)
             if not is_users:
                 return original(module, *args, **kwargs)
-            state = torch.get_rng_state()
+            if converts:
+                args, kwargs = in_double(args), in_double(kwargs)
+            state = torch.get_rng_state() if keeps else None
             recorder.is_in_root = True
             try:
                 return original(module, *args, **kwargs)
             finally:
                 recorder.is_in_root = False
-                torch.set_rng_state(state)
+                if state is not None:
+                    torch.set_rng_state(state)
 
         nn.Module.__call__ = call
 
@@ -214,6 +222,7 @@ class Recorder:
             "first": self.first, "steps": self.steps, "times": self.times,
             "calls": self.calls_at, "is_random": self.is_random,
             "random": self.random_states(), "loops": self.loops.summary(),
+            "is_double": is_double(self.parameters()),
             "uses_trainer": "rubato.trainer" in sys.modules,
             "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             **self.more(),

@@ -111,7 +111,8 @@ def megabytes(size: int) -> str:
 def verdict_text(found: Findings) -> str:
     if found.verdict == kinds.AGREES:
         how = ("the same bits" if found.is_bit_equal else
-               "the same up to rounding")
+               "in double precision; the script amplifies rounding" if found.is_settled_in_double
+               else "the same up to rounding")
         more = ", random numbers of forward held constant" if found.holds_constant else ""
         return f"OK: shared and plain runs agree, {how}{more}; {found.seconds:.0f} s"
     names = {kinds.DIFFERS: "DIFFERENT", kinds.FAILS: "FAILS",

@@ -41,6 +41,7 @@ def sketch(tensor: torch.Tensor) -> List[float]:
 
 
 def is_sketchable(value: Any) -> bool:
-    return (isinstance(value, torch.Tensor) and value.layout == torch.strided
+    return (isinstance(value, torch.Tensor) and not torch.nn.parameter.is_lazy(value)
+            and value.layout == torch.strided
             and value.device.type != "meta" and value.numel() > 0
             and (value.is_floating_point() or value.is_complex()))

@@ -8,7 +8,7 @@ is computed.
 """
 
 import time
-from typing import List, Optional
+from typing import Callable, List, Optional
 
 BLOCK_CALLS = 8
 SKIPPED_CALLS = 2  # At the beginning of a block: caches and replicas are not warm.
@@ -22,8 +22,9 @@ MARGIN = 1.02  # Sharing must not lose more than noise explains.
 class Trial:
     """Of one root with one number of workers."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, clock: Callable[[], float] = time.perf_counter) -> None:
         self.workers = workers
+        self.clock = clock
         self.again_unshared = AGAIN_AFTER_CALLS_UNSHARED
         self.restart()
 
@@ -36,7 +37,7 @@ class Trial:
     def shares(self, is_disturbed: bool) -> bool:
         """Whether to share the call that begins now. Disturbed: since the last one there was other
         work for the processors."""
-        now = time.perf_counter()
+        now = self.clock()
         if self.choice is not None:
             self.calls += 1
             if self.calls > (AGAIN_AFTER_CALLS if self.choice else self.again_unshared):
