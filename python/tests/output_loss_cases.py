@@ -133,6 +133,24 @@ def shared_absolute_values():
 
 
 @case
+def shared_weights_of_all_values():
+    return train(lambda output, _, values: functional.binary_cross_entropy_with_logits(
+        output, values.round(), weight=1 + values, pos_weight=torch.linspace(0.5, 2, CLASSES)))
+
+
+@case
+def shared_weights_of_samples():
+    return train(lambda output, _, values: functional.binary_cross_entropy_with_logits(
+        output, values.round(), weight=1 + values[:, :1, :1]))
+
+
+@case
+def shared_weights_of_rows():
+    return train(lambda output, _, values: functional.binary_cross_entropy_with_logits(
+        output.flatten(0, 1), values.flatten(0, 1).round(), weight=1 + values.flatten(0, 1)[:, :1]))
+
+
+@case
 def shared_one_logit():
     model = Model(lambda logits: logits[:, 0, :1])
     return train(lambda output, _, values: functional.binary_cross_entropy_with_logits(
@@ -280,6 +298,18 @@ def gathered_copy_that_was_changed():
         with torch.no_grad():
             copy *= 2.0
         return functional.cross_entropy(copy.clone().view(-1, CLASSES), labels.view(-1))
+
+    return train(loss_of)
+
+
+@case
+def gathered_after_a_failed_loss():
+    def loss_of(output, labels, _):
+        try:
+            functional.cross_entropy(output.flatten(0, 1), labels.flatten() + 1)
+        except IndexError:
+            pass
+        return functional.cross_entropy(output.flatten(0, 1), labels.flatten())
 
     return train(loss_of)
 

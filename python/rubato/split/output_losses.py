@@ -20,7 +20,7 @@ import torch
 
 from rubato.split.call import PartFailed
 from rubato.split.graph_node import SplitFunction
-from rubato.split.output_path import OutputPath, apply_steps, find_path
+from rubato.split.output_path import BatchAxis, OutputPath, apply_steps, find_path
 from rubato.split.part import ReplicaLost
 from rubato.split.part_losses import LOSSES, ORIGINALS
 from rubato.split.replica import Input, LossOfPart, LossRequest
@@ -41,6 +41,13 @@ class PartedLoss(NamedTuple):
     count: torch.Tensor  # What the sum is divided by.
 
 
+class Axes(NamedTuple):
+    """Where the samples lie in what a loss is computed of besides the output."""
+
+    target: BatchAxis
+    others: Dict[str, BatchAxis]  # By argument, unless it is the same for all samples.
+
+
 def compute_on_parts(controller: Any, name: str, given: Dict[str, Any]) -> Optional[torch.Tensor]:
     """The loss; nothing if it has to be computed of the gathered output."""
     if not controller.outstanding or controller.shows_gradients or not torch.is_grad_enabled():
@@ -53,17 +60,21 @@ def compute_on_parts(controller: Any, name: str, given: Dict[str, Any]) -> Optio
     path = find_path(output, SplitFunction._backward_cls)
     if path is None or not path.call.can_compute_losses():
         return None
-    target_axis = axis_of_target(name, given["target"], output, path)
-    if target_axis is None:
+    axes = axes_of(name, given, output, path)
+    if axes is None:
         return None
     count = (LOSSES[name].count(given)[0] if given.get("reduction", "mean") == "mean"
              else torch.ones(()))
     loss = PartedLoss(name, given, path, path.call.losses, count.to(output.dtype))
     try:
-        total = sum_of_parts(controller, loss, target_axis)
-    except (ReplicaLost, PartFailed):
+        total = sum_of_parts(controller, loss, axes)
+    except ReplicaLost:
         path.call.forget()
         controller.lose_replicas("a loss")
+        return None
+    except Exception:  # That of the gathered output raises what the user should see.
+        path.call.forget()
+        controller.group.reset()  # No replica is left with an answer that nobody takes.
         return None
     path.call.losses += 1
     controller.losses_on_parts += 1
@@ -105,16 +116,40 @@ def axis_of_target(name: str, target: torch.Tensor, output: torch.Tensor,
     return axis
 
 
-def sum_of_parts(controller: Any, loss: PartedLoss, target_axis: Any) -> float:
-    """Raises ReplicaLost or PartFailed; then no worker has it."""
+def axes_of(name: str, given: Dict[str, Any], output: torch.Tensor,
+            path: OutputPath) -> Optional[Axes]:
+    """Nothing if something does not go with the output by sample."""
+    target = axis_of_target(name, given["target"], output, path)
+    if target is None:
+        return None
+    others: Dict[str, BatchAxis] = {}
+    axis = path.axes[-1]
+    for key, value in given.items():
+        if key in ("input", "target") or name in OF_CLASSES or not isinstance(value, torch.Tensor):
+            continue
+        at = axis.dimension - (output.dim() - value.dim())
+        if value.dim() > output.dim():
+            return None
+        if at < 0 or value.shape[at] == 1:
+            continue
+        if value.shape[at] != output.shape[axis.dimension]:
+            return None
+        others[key] = axis._replace(dimension=at)
+    return Axes(target, others)
+
+
+def sum_of_parts(controller: Any, loss: PartedLoss, axes: Axes) -> float:
+    """Raises ReplicaLost, or whatever a part raises; then no worker has it."""
     call, path, heap = loss.path.call, loss.path, controller.heap
     others = {key: value for key, value in loss.given.items()
               if key not in ("input", "target", "reduction", "size_average", "reduce")}
 
     def of_part(part: int, put: Callable[[torch.Tensor], Any]) -> LossOfPart:
-        target = target_axis.cut(loss.given["target"], call.begins[part], call.sizes[part])
-        arguments = {key: put(value) if isinstance(value, torch.Tensor) else value
-                     for key, value in others.items()}
+        begin, size = call.begins[part], call.sizes[part]
+        target = axes.target.cut(loss.given["target"], begin, size)
+        arguments = {
+            key: put(axes.others[key].cut(value, begin, size) if key in axes.others else value)
+            if isinstance(value, torch.Tensor) else value for key, value in others.items()}
         return LossOfPart(path.output, path.steps, path.axes, call.sizes[part], put(target),
                           arguments)
 
