@@ -187,7 +187,12 @@ def tensor_shape(tensor: torch.Tensor) -> Any:
     # What is changed through `data` keeps its version.
     is_small = tensor.numel() <= TENSOR_MAX and tensor.device.type == "cpu"
     return (id(tensor), tensor.data_ptr(), tensor._version, tensor.requires_grad,
-            repr(float(tensor.detach().double().sum())) if is_small else "")
+            repr(sum_of(tensor.detach())) if is_small else "")
+
+
+def sum_of(tensor: torch.Tensor) -> Any:
+    """As a number of Python."""
+    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64).sum().item()
 
 
 def hook_count(module: nn.Module) -> Tuple[int, int, int]:

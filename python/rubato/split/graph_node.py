@@ -5,6 +5,11 @@ from typing import Any, List, Optional
 import torch
 
 
+def has_gradients(tensor: torch.Tensor) -> bool:
+    """Whether its kind of numbers can have some."""
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
 class SplitFunction(torch.autograd.Function):
     """A shared call as one node of the script's graph."""
 
@@ -16,7 +21,7 @@ class SplitFunction(torch.autograd.Function):
                          if isinstance(result, torch.Tensor)]
         ctx.mark_non_differentiable(*[
             call.results[i] for i in ctx.positions
-            if not call.needs_gradient[i] or not call.results[i].is_floating_point()])
+            if not call.needs_gradient[i] or not has_gradients(call.results[i])])
         return tuple(call.results[i] for i in ctx.positions)
 
     @staticmethod

@@ -83,11 +83,21 @@ class Constants(TorchDispatchMode):
         return result
 
 
+def as_real(tensor: torch.Tensor) -> torch.Tensor:
+    """Complex numbers as pairs: as real ones they would lose their imaginary parts."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
+def norm_of(tensor: torch.Tensor) -> float:
+    return as_real(tensor).double().norm().item()
+
+
 def is_far(one: torch.Tensor, other: torch.Tensor, scale: float = 0.0,
            least: float = 0.0) -> bool:
     """True if the first is not the second up to rounding, in norm."""
     if not one.is_floating_point() and not one.is_complex():
         return not torch.equal(one, other)
+    one, other = as_real(one), as_real(other)
     tolerance = max(TOLERANCE.get(one.dtype, 1e-4), least)
     one, other = one.double(), other.double()
     size = max(other.norm().item(), scale)
@@ -368,7 +378,7 @@ class Rehearsal:
                      found: Sequence[Sequence[Any]]) -> Optional[str]:
         if any(g is not None and g.is_sparse for one in (expected, *found) for g in one):
             return "its gradients are sparse"
-        largest = max((g.double().norm().item() for g in expected if g is not None), default=0.0)
+        largest = max((norm_of(g) for g in expected if g is not None), default=0.0)
         scale = largest * SMALL_GRADIENT
         for at, gradient in enumerate(expected):
             pieces = [part[at] for part in found]

@@ -11,7 +11,7 @@ import torch
 
 from rubato.split.part import Current, Part, compute
 from rubato.split.randomness import seeded_part
-from rubato.split.rehearsal import GRADIENT_SEED, SMALL_GRADIENT, TOLERANCE, is_far
+from rubato.split.rehearsal import GRADIENT_SEED, SMALL_GRADIENT, TOLERANCE, is_far, norm_of
 from rubato.split.replica import Assigned, BackwardRequest, ForwardRequest, Output, Ranks
 
 ALONE = Ranks(0, 1, 0, 0)
@@ -82,7 +82,7 @@ def agrees(one: Computed, other: Computed, least: float) -> bool:
     """Up to rounding."""
     if len(one.outputs) != len(other.outputs):
         return False
-    sizes = [g.double().norm().item() for g in one.gradients if g is not None]
+    sizes = [norm_of(g) for g in one.gradients if g is not None]
     scale = max(sizes, default=0.0) * SMALL_GRADIENT
     for a, b in zip([*one.outputs, *one.gradients], [*other.outputs, *other.gradients]):
         if isinstance(a, torch.Tensor) != isinstance(b, torch.Tensor):

@@ -1,0 +1,87 @@
+"""Models of which the first batches, or one look at forward alone, do not show that their samples
+look at each other or that parts would do something else. Each was once shared wrongly.
+
+    python3 split_cases_hidden.py RESULTS NAME...                    as plain Python
+    python3 -m rubato.split split_cases_hidden.py RESULTS NAME...    as a leader
+"""
+
+import sys
+
+import torch
+from split_training import WIDTH, Body, batches, result, train
+from torch import nn
+from torch.nn import functional
+
+CASES = {}
+SLOPE = 1.0
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+# Numbers.
+
+
+@case
+def complex_outputs():
+    class ComplexOutputs(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = Body().layers[:3]
+            self.filter = nn.Parameter(torch.ones(9, dtype=torch.complex128))
+
+        def forward(self, inputs):
+            return torch.fft.rfft(self.body(inputs)) * self.filter
+
+    model = ComplexOutputs()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    losses = []
+    for inputs, targets in batches():
+        optimizer.zero_grad()
+        loss = (model(inputs) - targets * (1 - 2j)).abs().pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return {"losses": torch.tensor(losses), "filter": torch.view_as_real(model.filter.detach()),
+            "weight": model.body[0].weight.detach()}
+
+
+@case
+def imaginary_coupling():
+    class ImaginaryCoupling(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = Body().layers
+
+        def forward(self, inputs):
+            found = self.body(inputs)
+            return torch.complex(found, found - found.mean(0))
+
+    model = ImaginaryCoupling()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    losses = []
+    for inputs, targets in batches():
+        optimizer.zero_grad()
+        loss = (model(inputs).abs() - targets).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return result(model, torch.tensor(losses))
+
+
+# What comes later.
+
+
+# What backward does, and what is written.
+
+
+def main(path, *names):
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float64)
+    torch.save({name: CASES[name]() for name in names or CASES}, path)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
