@@ -71,6 +71,56 @@ def imaginary_coupling():
     return result(model, torch.tensor(losses))
 
 
+# Layers that normalise in a way of their own.
+
+
+class Centring(nn.BatchNorm1d):
+    """Statistics of the batch as functions compute them, which nobody synchronises."""
+
+    def forward(self, inputs):
+        return torch.relu(functional.batch_norm(
+            inputs, self.running_mean, self.running_var, self.weight, self.bias, self.training,
+            self.momentum, self.eps))
+
+
+class Ghosts(nn.BatchNorm1d):
+    def forward(self, inputs):
+        if not self.training:
+            return super().forward(inputs)
+        return torch.cat([super(Ghosts, self).forward(some) for some in inputs.split(6)])
+
+
+def normalised(name, layer):
+    model = type(name, (Body,), {})(layer)
+    losses = train(model)
+    model.eval()
+    with torch.no_grad():
+        outputs = model(next(batches(1))[0])
+    return result(model, losses, outputs=outputs)
+
+
+@case
+def norm_with_an_own_forward():
+    return normalised("NormWithAnOwnForward", Centring(16))
+
+
+@case
+def norm_without_statistics_and_with_an_own_forward():
+    return normalised("NormWithoutStatisticsOfItsOwn", Ghosts(16, track_running_stats=False))
+
+
+@case
+def ghosts_of_a_batch():
+    return normalised("GhostsOfABatch", Ghosts(16))
+
+
+@case
+def forward_of_one_layer():
+    layer = nn.BatchNorm1d(16)
+    layer.forward = lambda inputs: inputs - inputs.mean(0)
+    return normalised("ForwardOfOneLayer", layer)
+
+
 # What comes later.
 
 

@@ -48,16 +48,23 @@ def make_private(module: nn.Module) -> None:
                 part._buffers[name] = buffer.clone()
 
 
-def batch_norms(module: nn.Module) -> List[nn.Module]:
+def is_synchronised(part: nn.Module) -> bool:
+    """Whether it is a layer that normalises by all parts. One of a class of the script's with a
+    forward of its own may normalise by whatever it likes, and is like any other module."""
+    return (isinstance(part, BatchNorm) and type(part).forward is BatchNorm.forward
+            and "forward" not in part.__dict__)
+
+
+def batch_norms(module: nn.Module) -> List[Any]:
     """Layers whose statistics are synchronised, so that their buffers may change."""
     return [part for part in module.modules()
-            if isinstance(part, BatchNorm) and part.training and part.running_mean is not None]
+            if is_synchronised(part) and part.training and part.running_mean is not None]
 
 
-def norms_without_statistics(module: nn.Module) -> List[nn.Module]:
+def norms_without_statistics(module: nn.Module) -> List[Any]:
     """Layers that normalise by the batch at hand, also in evaluation."""
     return [part for part in module.modules()
-            if isinstance(part, BatchNorm) and part.running_mean is None]
+            if is_synchronised(part) and part.running_mean is None]
 
 
 def fix_statistics(layer: Any) -> None:
