@@ -6,6 +6,7 @@ look at each other or that parts would do something else. Each was once shared w
 """
 
 import sys
+import tempfile
 
 import torch
 from split_training import WIDTH, Body, batches, result, train
@@ -124,7 +125,111 @@ def forward_of_one_layer():
 # What comes later.
 
 
-# What backward does, and what is written.
+# What backward does, what is written, and what leaves no trace.
+
+
+@case
+def hook_that_keeps_gradients():
+    class HookThatKeepsGradients(Body):
+        def __init__(self):
+            super().__init__()
+            self.norms = []
+
+        def forward(self, inputs):
+            hidden = self.layers[:2](inputs)
+            if hidden.requires_grad:
+                hidden.register_hook(lambda gradient: self.norms.append(gradient.norm().item()))
+            return self.layers[2:](hidden)
+
+    model = HookThatKeepsGradients()
+    losses = train(model)
+    return result(model, losses, norms=torch.tensor(model.norms))
+
+
+class Reversed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, inputs):
+        return inputs.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return -0.02 * SLOPE * gradient
+
+
+@case
+def global_name_of_a_backward():
+    class GlobalNameOfABackward(Body):
+        def forward(self, inputs):
+            return self.layers[2:](Reversed.apply(self.layers[:2](inputs)))
+
+    def change(step):
+        global SLOPE
+        SLOPE = 1.0 + step // 8
+
+    model = GlobalNameOfABackward()
+    return result(model, train(model, before=change))
+
+
+@case
+def file_written_in_forward():
+    class FileWrittenInForward(Body):
+        def forward(self, inputs):
+            log.write(f"{tuple(inputs.shape)}\n")
+            log.flush()
+            return self.layers(inputs)
+
+    with tempfile.NamedTemporaryFile("r") as file:
+        with open(file.name, "w", encoding="utf-8") as log:
+            model = FileWrittenInForward()
+            losses = train(model)
+        return result(model, losses, lines=file.readlines())
+
+
+@case
+def average_through_data():
+    class AverageThroughData(Body):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("average", torch.zeros(16))
+
+        def forward(self, inputs):
+            hidden = self.layers[:2](inputs)
+            self.average.data.mul_(0.99).add_(hidden.detach().mean(0), alpha=0.01)
+            return self.layers[2:](hidden)
+
+    model = AverageThroughData()
+    return result(model, train(model))
+
+
+@case
+def average_of_parameters_in_forward():
+    class AverageOfParametersInForward(Body):
+        def __init__(self):
+            super().__init__()
+            self.slow = nn.Linear(WIDTH, 1).requires_grad_(False)
+            self.fast = nn.Linear(WIDTH, 1)
+
+        def forward(self, inputs):
+            with torch.no_grad():
+                for slow, fast in zip(self.slow.parameters(), self.fast.parameters()):
+                    slow.data = 0.9 * slow.data + 0.1 * fast.data
+            return self.layers(inputs) + self.fast(inputs) - self.slow(inputs)
+
+    model = AverageOfParametersInForward()
+    return result(model, train(model))
+
+
+@case
+def last_hidden_layer():
+    class LastHiddenLayer(Body):
+        def forward(self, inputs):
+            self.hidden = self.layers[:2](inputs)
+            return self.layers[2:](self.hidden)
+
+    model = LastHiddenLayer()
+    sizes = []
+    losses = train(model, after=lambda _: sizes.append(model.hidden.norm().item()))
+    return result(model, losses, sizes=torch.tensor(sizes))
 
 
 def main(path, *names):

@@ -1,6 +1,7 @@
 """Forked children that leave no trace: replicas and rehearsals."""
 
 import ctypes
+import fcntl
 import gc
 import mmap
 import os
@@ -32,8 +33,8 @@ def flush_streams() -> None:
 
 
 def become_child(shows_errors: bool, kept: Sequence[int] = ()) -> None:
-    """Nothing of the script's may run or be written here: no handler, no finalizer, no output, and
-    no copy of a pipe or socket whose other end waits for its closing."""
+    """Nothing of the script's may run or be written here: no handler, no finalizer, no output, no
+    file, and no copy of a pipe or socket whose other end waits for its closing."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     prefer_for_memory_killer()
     gc.freeze()
@@ -62,16 +63,19 @@ def prefer_for_memory_killer() -> None:
 
 
 def drop_streams(null: int, kept: Set[int]) -> None:
-    """Pipes and sockets lead nowhere from here on; their numbers stay taken."""
+    """Pipes, sockets and files that are only written lead nowhere from here on; their numbers stay
+    taken."""
     for name in os.listdir("/proc/self/fd"):
         number = int(name)
         if number in kept:
             continue
         try:
             mode = os.fstat(number).st_mode
+            access = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE
         except OSError:
             continue  # That of the listing itself.
-        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+        is_written = stat.S_ISREG(mode) and access == os.O_WRONLY
+        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or is_written:
             os.dup2(null, number)
 
 

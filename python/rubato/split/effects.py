@@ -1,10 +1,12 @@
-"""Whether a forward does anything besides computing its outputs.
+"""Whether a forward, or its backward, does anything besides computing outputs and gradients.
 
 Runs in a forked child, on private copies of parameters and buffers.
 """
 
 import dis
 import gc
+import io
+import os
 import random
 import sys
 import types
@@ -81,9 +83,14 @@ class State:
 
     def __init__(self, module: nn.Module, watched: Sequence[Watched]) -> None:
         own = {id(buffer) for part in batch_norms(module) for buffer in part._buffers.values()}
-        self.parameters = [(p, p._version) for p in module.parameters()]
-        self.buffers = [(name, buffer, buffer._version, buffer.clone())
+        # Through `data`, and by some of torch's operators, values change and versions do not.
+        self.parameters = [(p, p.detach().clone()) for p in module.parameters()]
+        self.buffers = [(name, buffer, buffer.clone())
                         for name, buffer in module.named_buffers() if id(buffer) not in own]
+        # Memory that is free may be used again: what is replaced would look the same.
+        self.kept = [held_by(value) for part in module.modules()
+                     for value in part.__dict__.values()]
+        self.kept += [p.data for p in module.parameters()]
         self.watched = watched
         self.values = values_of(module, watched)
         self.random = random.getstate()
@@ -91,13 +98,13 @@ class State:
 
     def change(self, module: nn.Module) -> Optional[str]:
         """What has changed since, in words."""
-        if any(parameter._version != version for parameter, version in self.parameters):
+        if not all(has_same_values(parameter, value) for parameter, value in self.parameters):
             return "forward changes parameters"
         now = dict(module.named_buffers())
-        for name, buffer, version, value in self.buffers:
+        for name, buffer, value in self.buffers:
             if now.get(name) is not buffer:
                 return f"forward replaces the buffer {name}"
-            if buffer._version != version and not torch.equal(buffer, value):
+            if not has_same_values(buffer, value):
                 return f"forward changes the buffer {name}"
         values = values_of(module, self.watched)
         for entry, before, after in zip(self.watched, self.values, values):
@@ -110,6 +117,20 @@ class State:
         if not numpy.array_equal(numpy.random.get_state()[1], self.numpy):
             return "forward draws from NumPy's random numbers"
         return None
+
+
+def held_by(value: Any) -> Any:
+    """A value, or what a container has now."""
+    if isinstance(value, dict):
+        return list(value.values())
+    return list(value) if isinstance(value, (list, tuple, set)) else value
+
+
+def has_same_values(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return torch.equal(one, other) or bool(
+        ((one == other) | ((one != one) & (other != other))).all())  # Those that are no number.
 
 
 def containers() -> List[Tuple[Any, int]]:
@@ -132,15 +153,18 @@ def grown_container(before: Sequence[Tuple[Any, int]], ours: Sequence[Any]) -> O
 
 
 class Profile:
-    """Which names the script's own functions read and write during a forward."""
+    """Which names the script's own functions read and write during a run, and what it prints."""
 
     def __init__(self) -> None:
+        self.prints = False  # Or writes to a file.
         self.reads: Set[GlobalRead] = set()
         self.watched: List[Watched] = []
         self.writes: Set[str] = set()
         self.seen: Set[types.CodeType] = set()
 
-    def __call__(self, frame: Any, event: str, _: Any) -> None:
+    def __call__(self, frame: Any, event: str, function: Any) -> None:
+        if event == "c_call":
+            self.prints = self.prints or is_output(function)
         code = frame.f_code
         if event != "call" or code in self.seen:
             return
@@ -169,10 +193,19 @@ class Profile:
             sys.setprofile(None)
 
 
+def is_output(function: Any) -> bool:
+    """Whether a function in C writes to a stream or a file."""
+    if function in (print, os.write):
+        return True
+    owner = getattr(function, "__self__", None)
+    return (isinstance(owner, io.IOBase) and not isinstance(owner, (io.StringIO, io.BytesIO))
+            and function.__name__ in ("write", "writelines"))
+
+
 def find_effects(
     module: nn.Module, run: Callable[[], Any]
 ) -> Tuple[Optional[str], List[GlobalRead]]:
-    """Why the forward cannot be repeated at will, if so; and what it reads."""
+    """Why a run, forward and backward, cannot be repeated at will, if so; and what it reads."""
     run()  # What is made at the first calls is no effect.
     run()
     profile = Profile()
@@ -180,9 +213,12 @@ def find_effects(
     state = State(module, profile.watched)
     if profile.writes:
         return f"forward writes the global name {sorted(profile.writes)[0]}", []
+    if profile.prints:
+        return "forward prints, or writes to a file", []
     run()
     before = containers()
     run()
-    why = grown_container(before, (before, state.values, state.buffers, state.parameters))
+    why = grown_container(before, (before, state.values, state.buffers, state.parameters,
+                                   state.kept))
     del before
-    return why or state.change(module), sorted(profile.reads)
+    return state.change(module) or why, sorted(profile.reads)

@@ -147,9 +147,11 @@ class Rehearsal:
         if reason is not None:
             return Verdict(reason)
         effects.make_private(self.module)
-        reason, reads = effects.find_effects(self.module, lambda: self.run(self.leaves))
-        if reason is None and self.settings.grad:
+        if self.settings.grad:  # First: a graph that was there before has only one backward.
             reason = decisions.why_it_looks_outside(self.module, lambda: self.run(self.leaves))
+            if reason is not None:
+                return Verdict(reason)
+        reason, reads = effects.find_effects(self.module, self.run_through)
         if reason is not None:
             return Verdict(reason)
         norms = effects.batch_norms(self.module) + effects.norms_without_statistics(self.module)
@@ -190,6 +192,28 @@ class Rehearsal:
         if versions != [leaf._version for leaf in own if isinstance(leaf, torch.Tensor)]:
             raise CallAborted("forward changes its arguments in place")
         return own, outputs, spec
+
+    def run_through(self) -> None:
+        """Forward, and backward if the call has one: hooks and functions of the script's may do
+        something then."""
+        own, outputs, _ = self.run(self.leaves)
+        if not self.settings.grad:
+            return
+        wanted = [own[i] for i in self.tensors if own[i].requires_grad] + self.parameters
+        of_outputs = self.random_gradients(outputs)
+        try:
+            gradients_of(outputs, of_outputs, wanted)
+        except RuntimeError as error:
+            if "heckpoint" not in str(error):
+                raise
+            gradients_by_backward(outputs, of_outputs, wanted)
+
+    @staticmethod
+    def random_gradients(outputs: Sequence[Any]) -> List[Optional[torch.Tensor]]:
+        generator = torch.Generator().manual_seed(GRADIENT_SEED)
+        return [torch.randn(output.shape, generator=generator).to(output.device, output.dtype)
+                if isinstance(output, torch.Tensor) and output.requires_grad else None
+                for output in outputs]
 
     def run_parts(self, leaves: Sequence[Sequence[Any]]) -> List[Any]:
         """What the parts tell each other is found by a first run of each, which is enough if that
@@ -356,12 +380,7 @@ class Rehearsal:
 
     def compare_gradients(self, verdict: Verdict, whole: Any, parts: Any,
                           spans: Sequence[Tuple[int, int]]) -> Optional[str]:
-        generator = torch.Generator().manual_seed(GRADIENT_SEED)
-        of_outputs = [
-            torch.randn(output.shape, generator=generator).to(output.device, output.dtype)
-            if isinstance(output, torch.Tensor) and output.requires_grad else None
-            for output in whole[1]
-        ]
+        of_outputs = self.random_gradients(whole[1])
         inputs = [i for i in self.tensors if whole[0][i].requires_grad]
         with Constants():  # Activation checkpoints compute forward again.
             expected = self.gradients(whole[1], of_outputs,
