@@ -68,8 +68,7 @@ class SplitCall:
         self.needs_gradient: List[bool] = []
         self.output_spec: Any = None
         self.own_seconds = 0.0
-        # Replicas have one device each, whatever number it has here.
-        self.device = next((p.device for p in self.module.parameters() if p.is_cuda), None)
+        self.device = root.cuda_device
         self.is_repeated = False  # Statistics have been updated by the first time.
         self.losses = 0  # That were computed on its parts.
         self.due: List[Any] = []  # Of these, those that the next backward begins at.

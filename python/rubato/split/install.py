@@ -41,8 +41,12 @@ def install() -> None:
 def replace_call() -> None:
     """A call is looked up on the type, so the base class is the place."""
 
-    @functools.wraps(nn.Module.__call__)
+    original = nn.Module.__call__
+
+    @functools.wraps(original)
     def call(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        if CONTROLLER.depth:  # Inside a root module, where most calls are.
+            return original(self, *args, **kwargs)
         return CONTROLLER.call(self, args, kwargs)
 
     nn.Module.__call__ = call

@@ -56,7 +56,9 @@ class Root:
         self.watched: List[Watched] = []
         self.quick: Optional[QuickCheck] = None
         self.quick_group: Any = None
-        self.parameters: List[nn.Parameter] = []
+        self.parameters: List[nn.Parameter] = []  # That are trained.
+        # Replicas have one device each, whatever number it has here.
+        self.cuda_device: Optional[torch.device] = None
         self.is_shared = False  # Its tensors lie in shared memory.
         self.seconds: Optional[float] = None  # Of its shortest unshared forward.
         self.timed = 0
@@ -259,8 +261,13 @@ class Root:
 
     def ready_alone(self, module: nn.Module) -> List[Any]:
         """The leader needs nobody who knows the module as it is."""
-        self.parameters = [p for p in module.parameters() if p.requires_grad]
+        self.look_up_parameters(module)
         return []
+
+    def look_up_parameters(self, module: nn.Module) -> None:
+        every = list(module.parameters())
+        self.parameters = [p for p in every if p.requires_grad]
+        self.cuda_device = next((p.device for p in every if p.is_cuda), None)
 
     def forget_kinds(self) -> None:
         """What was known of the module was on another one, so to speak."""
@@ -396,7 +403,7 @@ class Root:
             return None
         if changes:
             group.prints[self.number] = Fingerprint(module, self.watched)
-        self.parameters = [p for p in module.parameters() if p.requires_grad]
+        self.look_up_parameters(module)
         self.quick = QuickCheck(module, self.watched)
         self.quick_group = group.pids()
         return changes

@@ -74,6 +74,8 @@ class GradientGroup:
         self.is_read = any(steps.was_read(parameter) for parameter in parameters)
         self.failures = 0
         self.addresses: List[int] = []  # Of the parameters, as the replicas know them.
+        self.quick: Any = None  # The check of the root that these addresses are of.
+        self.storages: List[Any] = []  # What lies there: as long as we hold it, nothing else can.
         self.helpers: List[Any] = []  # Replicas that know them so.
         self.sum_table = self.table([(0, 0, 0)] * len(self.parameters))
 
@@ -123,7 +125,10 @@ class GradientGroup:
             self.failures = FAILURES_MAX
             return None
         self.helpers = list(call.replicas)
-        self.addresses = known_addresses(call, self.parameters)
+        if self.quick is None or self.quick is not call.root.quick:
+            self.quick = call.root.quick
+            self.storages = [parameter.storage() for parameter in self.parameters]
+            self.addresses = known_addresses(call, self.parameters)
         return [area.offset for area in self.areas[:len(call.sizes)]]
 
     def prepare(self) -> bool:

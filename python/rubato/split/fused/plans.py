@@ -109,6 +109,8 @@ class Plan:
         self.members, self.unused = members, unused
         self.by_id = {id(member.parameter): member for member in members}
         self.groups = self.find_groups()
+        in_groups = set().union(*[group.ids for group in self.groups])
+        self.is_all_in_groups = not unused and in_groups >= set(self.by_id)
         self.is_shared = {id(group): self.share_state(group) for group in self.groups}
         self.tables = [group.table([self.entry(parameter) for parameter in group.parameters])
                        for group in self.groups]
@@ -218,11 +220,11 @@ class Plan:
     def gradients(self) -> Tuple[List[Any], Optional[List[int]]]:
         """Groups of which gradients lie in shared memory, and the addresses of all others, 0 for
         those of the groups. Nothing if some gradient is not as our kernels want it."""
-        tables, covered = [], set()
-        for group, table in zip(self.groups, self.tables):
-            if group.has_gradients():
-                tables.append((group, table))
-                covered |= group.ids
+        tables = [(group, table) for group, table in zip(self.groups, self.tables)
+                  if group.has_gradients()]
+        if self.is_all_in_groups and len(tables) == len(self.groups):
+            return tables, []
+        covered = set().union(*[group.ids for group, _ in tables])
         addresses = []
         for member in self.members:
             parameter = member.parameter

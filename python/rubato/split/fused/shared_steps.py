@@ -44,6 +44,8 @@ class SharedSteps:
         self.claimed: List[Any] = []  # Calls of the backward that runs.
         self.internal = 0  # Above 0: torch's own code looks at gradients, not the script.
         self.reads: Dict[int, Any] = {}  # Parameters whose gradients the script has looked at.
+        self.covered_key: Any = None  # Parameters that groups cover wholly, as last asked for,
+        self.covered_groups: List[GradientGroup] = []  # and these groups.
         self.layouts: Dict[int, Tuple[Any, List[int], List[int]]] = {}  # In replicas, by root.
         self.taken = 0  # Steps by our kernels; for tests.
         self.helped = 0  # Those that replicas helped with.
@@ -149,6 +151,7 @@ class SharedSteps:
         for key in group.ids:
             del self.owners[key]
         self.version += 1
+        self.covered_key, self.covered_groups = None, []
 
     def begin(self, call: Any) -> Optional[List[int]]:
         """Where the parts of a backward leave their gradients; nothing if autograd wants them."""
@@ -256,7 +259,16 @@ class SharedSteps:
 
     def covered(self, parameters: Sequence[Any]) -> Tuple[List[GradientGroup], List[Any]]:
         """Groups of which all parameters are given, and the given parameters of none of them."""
-        ids = {id(parameter) for parameter in parameters}
+        key = (self.version, tuple(map(id, parameters)))
+        if key == self.covered_key:  # Groups hold their parameters, so ids are not used again.
+            return self.covered_groups, []
+        groups, rest = self.look_up_covered(parameters, set(key[1]))
+        if not rest:
+            self.covered_key, self.covered_groups = key, groups
+        return groups, rest
+
+    def look_up_covered(self, parameters: Sequence[Any],
+                        ids: set) -> Tuple[List[GradientGroup], List[Any]]:
         groups: Dict[int, GradientGroup] = {}
         for key in ids:
             group = self.owners.get(key)
