@@ -125,6 +125,60 @@ def forward_of_one_layer():
 # What comes later.
 
 
+@case
+def chosen_by_a_mean():
+    class ChosenByAMean(Body):
+        def forward(self, inputs):
+            scale = torch.where(inputs.mean() > -0.05, 1.5, 0.5)
+            return self.layers(inputs * scale)
+
+    model = ChosenByAMean()
+    return result(model, train(model))
+
+
+@case
+def gates_that_are_zero():
+    class GatesThatAreZero(Body):
+        def __init__(self):
+            super().__init__()
+            self.gate = nn.Parameter(torch.zeros(()))
+            nn.init.zeros_(self.layers[-1].weight)
+
+        def forward(self, inputs):
+            hidden = self.layers[:-1](inputs)
+            return self.layers[-1](hidden + self.gate * hidden.mean(0))
+
+    model = GatesThatAreZero()
+    evaluated = []
+    with torch.no_grad():
+        evaluated += [model(inputs).sum().item() for inputs, _ in batches(4)]
+    losses = train(model)
+    with torch.no_grad():
+        evaluated += [model(inputs).sum().item() for inputs, _ in batches(4)]
+    return result(model, losses, evaluated=torch.tensor(evaluated))
+
+
+@case
+def mask_of_the_batch():
+    class MaskOfTheBatch(Body):
+        def forward(self, inputs):
+            mask = (torch.rand(WIDTH).argsort() < 4).to(inputs.dtype)
+            return self.layers(inputs * mask), mask
+
+    model = MaskOfTheBatch()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+    losses = []
+    torch.manual_seed(5)
+    for inputs, _ in batches():
+        optimizer.zero_grad()
+        outputs, mask = model(inputs)
+        loss = (outputs - (inputs * mask).sum(1, keepdim=True)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return result(model, torch.tensor(losses))
+
+
 # What backward does, what is written, and what leaves no trace.
 
 

@@ -20,6 +20,9 @@ UNSPLIT = {
     "AverageThroughData": "forward changes the buffer average",
     "AverageOfParametersInForward": "forward changes parameters",
     "LastHiddenLayer": "forward changes attributes",
+    "ChosenByAMean": "depends on the other samples",
+    "GatesThatAreZero": "of a part is not that part",
+    "MaskOfTheBatch": "that all samples share",
     "ForwardOfOneLayer": "of a part is not that part",
 }
 # Those that are one with fixed statistics.

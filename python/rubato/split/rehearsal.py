@@ -3,17 +3,20 @@
 The whole batch is compared with two uneven parts (a third and two thirds find means over the batch
 that halves would hide): outputs first, then gradients of inputs and parameters for a random
 gradient of the outputs. Random numbers are replaced by constants meanwhile. In double precision
-first, where rounding hides nothing; if the script's code does not take that, as it is.
+too, where rounding hides nothing, if the script's code takes that; there also with other parameters
+and samples, since these may hide what comes later (hidden.py).
 """
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+import contextlib
+import functools
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec
 
-from rubato.split import child, decisions, effects
+from rubato.split import child, decisions, effects, hidden
+from rubato.split.constants import Constants, why_shared
 from rubato.split.fingerprint import ATOMS
 from rubato.split.memory import tensors_of, why_not_shareable
 from rubato.split.part import (CallAborted, Current, Settings, compute, gradients_by_backward,
@@ -57,30 +60,6 @@ class Verdict:
         self.is_final = True  # Otherwise the next call is tried again.
         self.calls = 0  # That were shared on it.
         self.audit_at = AUDIT_FIRST_CALL
-
-
-class Constants(TorchDispatchMode):
-    """Replaces random numbers by constants, and notices that there were any."""
-
-    drew = False
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func.__name__.partition(".")[0]
-        if name == "native_dropout":
-            Constants.drew = True
-            return args[0].clone(), torch.ones_like(args[0], dtype=torch.bool)
-        result = func(*args, **(kwargs or {}))
-        if name in ("bernoulli", "bernoulli_"):
-            Constants.drew = True
-            return result.fill_(1)
-        if name in ("rand", "rand_like", "randn", "randn_like", "normal", "normal_", "uniform_",
-                    "exponential_", "log_normal_", "cauchy_", "geometric_"):
-            Constants.drew = True
-            return result.fill_(0.37)
-        if name in ("randint", "randint_like", "random_", "randperm", "multinomial", "poisson",
-                    "_standard_gamma", "_sample_dirichlet", "binomial"):
-            Constants.drew = True
-        return result
 
 
 def as_real(tensor: torch.Tensor) -> torch.Tensor:
@@ -135,6 +114,7 @@ class Rehearsal:
         self.parameters = [p for p in module.parameters() if p.requires_grad]
         self.gradients = gradients_of
         self.exchanges = False
+        self.drawn: List[List[int]] = []  # Random numbers, by part.
         # At least; what is computed in a lower precision is rounded accordingly.
         self.least = TOLERANCE[settings.autocast] if settings.autocast is not None else 0.0
         self.tolerance = self.least
@@ -188,6 +168,7 @@ class Rehearsal:
                 leaf = leaf.detach().clone().requires_grad_(needs)
             own.append(leaf)
         versions = [leaf._version for leaf in own if isinstance(leaf, torch.Tensor)]
+        Constants.draws = []
         outputs, spec = compute(self.call_module, self.module, self.spec, own, self.settings)
         if versions != [leaf._version for leaf in own if isinstance(leaf, torch.Tensor)]:
             raise CallAborted("forward changes its arguments in place")
@@ -219,10 +200,12 @@ class Rehearsal:
         """What the parts tell each other is found by a first run of each, which is enough if that
         is nothing."""
         told, found = [], []
+        self.drawn = []
         for own in leaves:
             with Current(self.controller, TriedPart()) as part:
                 found.append(self.run(own))
             told.append(part.told)
+            self.drawn.append(Constants.draws)
         if not any(told):
             return found
         self.exchanges = True
@@ -255,10 +238,15 @@ class Rehearsal:
         for size, dimensions in self.cuts():
             verdict = self.try_cut(size, dimensions)
             if verdict.reason is None:
-                sharp = self.try_in_double(size, dimensions)
-                if sharp is None:
-                    return self.unless_it_decides(verdict)
-                verdict.reason = sharp
+                verdict.reason = self.try_in_double(
+                    functools.partial(self.reason_to_refuse, size, dimensions))
+            if verdict.reason is None:
+                decided = self.unless_it_decides(verdict)
+                if decided.reason is not None:
+                    return decided
+                verdict.reason = self.why_later(size, verdict)
+                if verdict.reason is None:
+                    return verdict
             first_reason = first_reason or verdict.reason
         if first_reason is None or self.leaves[self.tensors[0]].shape[0] == 1:
             return Verdict(SINGLE)
@@ -290,14 +278,33 @@ class Rehearsal:
                 return Verdict(f"a part cannot be computed alone ({short(error)})")
         return Verdict("its gradients cannot be computed part by part")
 
-    def try_in_double(self, size: int, dimensions: Dict[int, Optional[int]]) -> Optional[str]:
+    def reason_to_refuse(self, size: int, dimensions: Dict[int, Optional[int]]) -> Optional[str]:
+        return self.compare(size, dimensions).reason
+
+    def why_later(self, size: int, verdict: Verdict) -> Optional[str]:
+        """What may show when the first steps have been taken, or on other batches."""
+        reason = hidden.why_others_notice(self, size, verdict)
+        if reason is None and self.settings.autocast is None:
+            reason = self.try_in_double(functools.partial(hidden.with_other_parameters, self, size,
+                                                          verdict.dimensions))
+        return reason
+
+    def try_in_double(self, find: Callable[[], Optional[str]]) -> Optional[str]:
         """What only shows without rounding; nothing also where double precision is not taken."""
-        if self.settings.autocast is not None:
+        try:
+            with self.in_double():
+                return find()
+        except Exception:  # Its code insists on single precision.
             return None
+
+    @contextlib.contextmanager
+    def in_double(self) -> Iterator[None]:
+        """Parameters, buffers and arguments of single precision in double; none with autocast."""
         kept, default = self.leaves, torch.get_default_dtype()
         data = [(t, t.data) for t in tensors_of(self.module) if t.dtype == torch.float32]
-        if not data:
-            return None
+        if not data or self.settings.autocast is not None:
+            yield
+            return
         try:
             for tensor, values in data:
                 tensor.data = values.double()
@@ -305,9 +312,7 @@ class Rehearsal:
                            and leaf.dtype == torch.float32 else leaf for leaf in kept]
             torch.set_default_dtype(torch.float64)
             self.tolerance = TOLERANCE_IN_DOUBLE
-            return self.compare(size, dimensions).reason
-        except Exception:  # Its code insists on single precision.
-            return None
+            yield
         finally:
             torch.set_default_dtype(default)
             self.tolerance = self.least
@@ -319,11 +324,13 @@ class Rehearsal:
         first = max(1, size // 3)
         spans = ((0, first), (first, size - first))
         with Constants():
-            whole = self.run(self.leaves)
+            whole, drawn = self.run(self.leaves), Constants.draws
             parts = self.run_parts([
                 [leaf if dimensions.get(i) is None else leaf.narrow(dimensions[i], begin, length)
                  for i, leaf in enumerate(self.leaves)] for begin, length in spans])
-        verdict = Verdict()
+        verdict = Verdict(why_shared(drawn, self.drawn))
+        if verdict.reason is not None:
+            return verdict
         verdict.dimensions = dict(dimensions)
         verdict.is_random = Constants.drew
         verdict.exchanges = self.exchanges
