@@ -59,7 +59,8 @@ def why_others_notice(rehearsal: Any, size: int, verdict: Any) -> Optional[str]:
                 for number, dimension in by_sample:
                     one, other = (values[number].narrow(dimension, 0, size - 1)
                                   for values in (after, before))
-                    if rehearsal.is_far(one, other):
+                    # Zero times infinity is no number, and no word of one sample to another.
+                    if is_finite(one) and is_finite(other) and rehearsal.is_far(one, other):
                         return (f"output {number} of a sample depends on the other samples of "
                                 "the batch")
     except Exception:  # Its code may not take such a sample.
