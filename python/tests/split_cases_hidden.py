@@ -12,6 +12,7 @@ import torch
 from split_training import WIDTH, Body, batches, result, train
 from torch import nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 CASES = {}
 SLOPE = 1.0
@@ -120,6 +121,26 @@ def forward_of_one_layer():
     layer = nn.BatchNorm1d(16)
     layer.forward = lambda inputs: inputs - inputs.mean(0)
     return normalised("ForwardOfOneLayer", layer)
+
+
+@case
+def weights_of_a_hook():
+    class WeightsOfAHook(Body):
+        pass
+
+    model = WeightsOfAHook()
+    nn.utils.weight_norm(model.layers[0])
+    return result(model, train(model))
+
+
+@case
+def checkpointed():
+    class Checkpointed(Body):
+        def forward(self, inputs):
+            return self.layers[2:](checkpoint(self.layers[1], self.layers[0](inputs)))
+
+    model = Checkpointed()
+    return result(model, train(model))
 
 
 # What comes later.

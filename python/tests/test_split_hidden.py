@@ -28,7 +28,7 @@ UNSPLIT = {
 # Those that are one with fixed statistics.
 EVALUATED = ("NormWithAnOwnForward", "GhostsOfABatch")
 # Those that must be split.
-SPLIT = {"ComplexOutputs", "GlobalNameOfABackward"}
+SPLIT = {"ComplexOutputs", "GlobalNameOfABackward", "WeightsOfAHook", "Checkpointed"}
 
 
 class HiddenTest(SplitCase):

@@ -185,6 +185,9 @@ def compare_value(comparison: Comparison, place: str, name: str, expected: Any,
     if value.dtype != expected.dtype:
         comparison.add(f"{place}: {value.dtype} instead of {expected.dtype}")
         return
+    if expected.is_complex():
+        expected, value = torch.view_as_real(expected), torch.view_as_real(value)
+        others = [torch.view_as_real(other) for other in others]
     if not expected.is_floating_point():
         varies = any(other.shape != expected.shape or not torch.equal(other, expected)
                      for other in others)

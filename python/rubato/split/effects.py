@@ -17,10 +17,8 @@ import torch
 from torch import nn
 
 from rubato.split.batch_norm import BatchNorm
-from rubato.split.fingerprint import LIBRARY_FOLDERS, Watched, is_own_file, is_same, values_of
-
-# Hooks that torch's own weight normalisation registers: they read and write the module alone.
-HARMLESS_HOOKS = ("WeightNorm", "SpectralNorm")
+from rubato.split.fingerprint import (HARMLESS_HOOKS, LIBRARY_FOLDERS, Watched, is_own_file,
+                                      is_same, values_of)
 
 
 class GlobalRead(NamedTuple):

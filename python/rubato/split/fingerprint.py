@@ -27,6 +27,8 @@ HANDLED = {
     "_forward_pre_hooks", "_state_dict_hooks", "_load_state_dict_pre_hooks",
     "_load_state_dict_post_hooks", "_is_full_backward_hook", "_non_persistent_buffers_set",
 }
+# Hooks that torch's own weight normalisation registers: they read and write the module alone.
+HARMLESS_HOOKS = ("WeightNorm", "SpectralNorm")
 ITEMS_MAX = 64  # Of a container whose items are compared one by one.
 DEPTH_MAX = 4
 DEEP, ITEMS_MAX_DEEP = 2, 16  # From this depth on containers must be smaller.
@@ -202,10 +204,18 @@ def hook_count(module: nn.Module) -> Tuple[int, int, int]:
 
 def attributes_of(module: nn.Module) -> List[Tuple[str, Any]]:
     """What forward may read of a module, apart from tensors, children and hooks."""
-    found = [(name, value) for name, value in module.__dict__.items() if name not in HANDLED]
+    made = made_by_hooks(module)
+    found = [(name, value) for name, value in module.__dict__.items()
+             if name not in HANDLED and name not in made]
     if isinstance(module, torch.jit.ScriptModule):
         found.extend(scripted_attributes(module))
     return found
+
+
+def made_by_hooks(module: nn.Module) -> Sequence[str]:
+    """Attributes that weight normalisation makes of parameters at the beginning of each call."""
+    return [hook.name for hook in module._forward_pre_hooks.values()
+            if type(hook).__name__ in HARMLESS_HOOKS]
 
 
 class ScriptedAttributes(tuple):

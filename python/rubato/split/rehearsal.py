@@ -181,13 +181,13 @@ class Rehearsal:
         if not self.settings.grad:
             return
         wanted = [own[i] for i in self.tensors if own[i].requires_grad] + self.parameters
-        of_outputs = self.random_gradients(outputs)
         try:
-            gradients_of(outputs, of_outputs, wanted)
+            self.gradients(outputs, self.random_gradients(outputs), wanted)
         except RuntimeError as error:
-            if "heckpoint" not in str(error):
+            if self.gradients is gradients_by_backward or "heckpoint" not in str(error):
                 raise
-            gradients_by_backward(outputs, of_outputs, wanted)
+            self.gradients = gradients_by_backward
+            self.run_through()  # What there was of the graph is used up.
 
     @staticmethod
     def random_gradients(outputs: Sequence[Any]) -> List[Optional[torch.Tensor]]:
