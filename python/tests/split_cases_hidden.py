@@ -143,6 +143,42 @@ def checkpointed():
     return result(model, train(model))
 
 
+# Roots that have modules in common.
+
+
+@case
+def coupled_only_in_training():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(16))
+
+        def forward(self, inputs):
+            return inputs * self.weight * (1.5 if self.training else 1.0)
+
+    class CoupledOnlyInTraining(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(7)
+            self.first, self.scaled = nn.Linear(WIDTH, 16), Scaled()
+            self.last = nn.Linear(16, 1)
+
+        def forward(self, inputs):
+            hidden = torch.tanh(self.scaled(self.first(inputs)))
+            return self.last(hidden - hidden.mean(0) if self.training else hidden)
+
+    model = CoupledOnlyInTraining()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    losses, outputs = [], []
+    for _ in range(3):
+        model.train()
+        losses.append(train(model, steps=8, optimizer=optimizer))
+        model.eval()
+        with torch.no_grad():
+            outputs.extend(model(inputs) for inputs, _ in batches(3))
+    return result(model, torch.cat(losses), outputs=torch.stack(outputs))
+
+
 # What comes later.
 
 

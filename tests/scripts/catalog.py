@@ -101,6 +101,7 @@ LOSSES = [
     Entry("losses/ctc_speech", 40, split="any", reorder="none"),
     Entry("losses/distillation", 80, split="any"),
     Entry("losses/physics_informed", 40, split="any", reorder="inputs"),
+    Entry("losses/unet_weight_map", 40, split="any"),
 ]
 
 MODULES = [
@@ -138,6 +139,20 @@ MODULES = [
     Entry("modules/spectral_norm", 60, split="any", reorder="inputs"),
     Entry("modules/traced_module", 50, split="any", reorder="inputs", files=("traced.ts",)),
     Entry("modules/vq_codebook", 64, split="any", reorder="inputs"),
+    Entry("modules/complex_outputs", 60, split="any", reorder="none"),
+    Entry("modules/distill_same_module", 70, split="any",
+          reorder="none"),
+    Entry("modules/debug_prints", 50, split="any", reason="forward prints", reorder="none",
+          files=("forward.log",)),
+    Entry("modules/ghost_norm", 75, split="any", reason="forward changes the buffer",
+          reorder="none"),
+    Entry("modules/gradcam_hook", 50, split="any", reason="forward changes", reorder="none"),
+    Entry("modules/mae_shared_mask", 80, split="any", reason="all samples share",
+          is_random=True, is_sharp=False, reorder="none"),
+    Entry("modules/norm_act_subclass", 60, split="any", reason="forward changes the buffer"),
+    Entry("modules/where_batch_mean", 60, split="any",
+          reorder="inputs"),
+    Entry("modules/zero_gate_seq_first", 60, split="any", reorder="none"),
 ]
 
 SEQUENCES = [

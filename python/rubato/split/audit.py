@@ -35,8 +35,10 @@ class Audit:
         if is_due and self.child is None:
             verdict.audit_at *= FACTOR
             self.verdict, self.step = verdict, controller.steps.count
-            self.child = rehearse_in_background(controller, module, spec, leaves, Settings())
-            if controller.is_deterministic or controller.always_shares:
+            waits = controller.is_deterministic or controller.always_shares
+            self.child = rehearse_in_background(controller, module, spec, leaves, Settings(),
+                                                is_waited_for=waits)
+            if waits:
                 self.collect(waits=True)
 
     def collect(self, waits: bool = False) -> None:

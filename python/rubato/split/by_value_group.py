@@ -228,6 +228,9 @@ class ByValueGroup(Group):
         for replica in self.replicas:
             replica.roots.discard(root)
 
+    def note_changes(self, root: int, module: nn.Module, changes: Sequence[Any]) -> None:
+        """Each root was sent by itself: no two of them have modules in common here."""
+
     def introduce(self, root: Any, module: nn.Module) -> Optional[str]:
         """Sends the module to all replicas that do not have it; why that cannot be, if so."""
         while True:

@@ -123,13 +123,14 @@ class BackgroundChild:
     Its result comes through memory: a pipe would make copies of the leader unsafe.
     """
 
-    def __init__(self, function: Callable[[], Any]) -> None:
+    def __init__(self, function: Callable[[], Any], is_waited_for: bool = False) -> None:
         self.memory = mmap.mmap(-1, BACKGROUND_BYTES)
         self.pid = fork()
         if self.pid == 0:
             try:
                 become_child(bool(os.environ.get("RUBATO_SPLIT_DEBUG")))
-                os.nice(NICE)
+                if not is_waited_for:
+                    os.nice(NICE)
                 signal.alarm(BACKGROUND_SECONDS_MAX)  # It may hang, on a lock held at the fork.
                 data = pickle.dumps(function())
                 self.memory[8:8 + len(data)] = data

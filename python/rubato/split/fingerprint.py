@@ -12,7 +12,7 @@ import gc
 import os
 import sys
 import types
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 import torch
@@ -236,13 +236,15 @@ class Fingerprint:
     def __init__(self, module: nn.Module, watched: Sequence[Watched] = ()) -> None:
         self.values = values_of(module, watched)
         self.watched = list(watched)
+        # Attributes that replicas were told of since, by a root that shares modules with this one.
+        self.told: Dict[Tuple[int, str], Any] = {}
 
     def changes(self, module: nn.Module) -> Optional[List[AttributeChange]]:
         """Plain attributes that have changed since; nothing if more than those has."""
         now = values_of(module, self.watched)
         if len(now) != len(self.values):
             return None
-        if all(map(is_same, now, self.values)):
+        if not self.told and all(map(is_same, now, self.values)):
             return []
         return self.attribute_changes(module, now)
 
@@ -255,7 +257,8 @@ class Fingerprint:
             return None
         for number, part in enumerate(module.modules()):
             for name, value in attributes_of(part):
-                if not is_same(now[at], self.values[at]):
+                known = self.told.get((id(part), name), self.values[at])
+                if not is_same(now[at], known):
                     if not isinstance(value, ATOMS):
                         return None
                     changes.append(AttributeChange(number, name, value))

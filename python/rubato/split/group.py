@@ -10,7 +10,7 @@ from torch import nn
 from torch.utils._pytree import TreeSpec
 
 from rubato.split import child
-from rubato.split.fingerprint import Fingerprint
+from rubato.split.fingerprint import AttributeChange, Fingerprint
 from rubato.split.memory import WORKERS_MAX
 from rubato.split.memory_limits import oom_kills
 from rubato.split.part import ReplicaLost, Settings
@@ -149,6 +149,15 @@ class Group:
     def renew(self, root: int) -> None:
         """A module has changed in a way that replicas cannot be told of."""
         self.stop()
+
+    def note_changes(self, root: int, module: nn.Module, changes: Sequence[AttributeChange]) -> None:
+        """Replicas are told of them with a call of this root. Roots may have modules in common: one
+        that is called when another cannot be split is a part of it."""
+        parts = list(module.modules())
+        told = {(id(parts[change.module]), change.name): change.value for change in changes}
+        for number, known in self.prints.items():
+            if number != root:
+                known.told.update(told)
 
     def introduce(self, root: Any, module: nn.Module) -> Optional[str]:
         """Makes a module known to replicas that exist; why that cannot be, if so."""

@@ -35,6 +35,8 @@ CONCATENATED, SAME, SUMMED, VALUE = "concatenated", "same", "summed", "value"
 
 
 SINGLE = "the batch is a single sample"
+OF_PARAMETERS = "gradients of the parts do not add up to those of the batch"
+OF_INPUTS = "gradients of a part's inputs are not those of the batch"
 UNDECIDED = "an output is zero, which says nothing about how parts make it up"
 
 
@@ -237,7 +239,10 @@ class Rehearsal:
         first_reason: Optional[str] = None
         for size, dimensions in self.cuts():
             verdict = self.try_cut(size, dimensions)
-            if verdict.reason is None:
+            if verdict.reason in (OF_PARAMETERS, OF_INPUTS):
+                # A unit that rounding switches on or off has another gradient, and is no coupling.
+                verdict = self.settled_in_double(verdict, size, dimensions)
+            elif verdict.reason is None:
                 verdict.reason = self.try_in_double(
                     functools.partial(self.reason_to_refuse, size, dimensions))
             if verdict.reason is None:
@@ -277,6 +282,24 @@ class Rehearsal:
             except Exception as error:  # The script's code may raise anything.
                 return Verdict(f"a part cannot be computed alone ({short(error)})")
         return Verdict("its gradients cannot be computed part by part")
+
+    def settled_in_double(self, verdict: Verdict, size: int,
+                          dimensions: Dict[int, Optional[int]]) -> Verdict:
+        """The verdict in double precision, if the module has parameters in single and takes it."""
+        if self.settings.autocast is not None or not any(
+                t.dtype == torch.float32 for t in tensors_of(self.module)):
+            return verdict
+        found: List[Verdict] = []
+
+        def compare() -> Optional[str]:
+            found.append(self.compare(size, dimensions))
+            return None
+
+        self.try_in_double(compare)
+        if not found:
+            return verdict
+        found[0].needs_backward = verdict.needs_backward
+        return found[0]
 
     def reason_to_refuse(self, size: int, dimensions: Dict[int, Optional[int]]) -> Optional[str]:
         return self.compare(size, dimensions).reason
@@ -419,9 +442,7 @@ class Rehearsal:
             else:
                 total = sum(piece for piece in pieces if piece is not None)
             if self.is_far(total, gradient, scale):
-                return ("gradients of the parts do not add up to those of the batch"
-                        if at >= len(inputs) else
-                        "gradients of a part's inputs are not those of the batch")
+                return OF_PARAMETERS if at >= len(inputs) else OF_INPUTS
         return None
 
 
@@ -466,7 +487,8 @@ def rehearse(controller: Any, module: nn.Module, spec: TreeSpec, leaves: Sequenc
 
 
 def rehearse_in_background(controller: Any, module: nn.Module, spec: TreeSpec,
-                           leaves: Sequence[Any], settings: Settings) -> child.BackgroundChild:
+                           leaves: Sequence[Any], settings: Settings,
+                           is_waited_for: bool) -> child.BackgroundChild:
     """The same while the script goes on, which may use the memory of its arguments again."""
     def tried() -> Verdict:
         controller.become_replica()
@@ -474,4 +496,4 @@ def rehearse_in_background(controller: Any, module: nn.Module, spec: TreeSpec,
                if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         return Rehearsal(controller, module, spec, own, settings).verdict()
 
-    return child.BackgroundChild(tried)
+    return child.BackgroundChild(tried, is_waited_for)

@@ -96,6 +96,9 @@ class Root:
         """Parts fit their workers' memory, or cannot be made smaller."""
         controller = self.controller
         if not self.is_worth_trying(workers):
+            if self.changes_too_often and workers > 1:
+                self.unsplit_calls += 1
+                return controller.call_module(module, *args, **kwargs)  # Its children are tried.
             return self.whole(module, args, kwargs)
         self.audit.collect()
         self.look_at(module)
@@ -171,8 +174,11 @@ class Root:
     def is_shareable(self, workers: int) -> bool:
         if not self.controller.is_deterministic and (workers == 1 or self.is_short):
             return False
-        return (self.renewals <= RENEWALS_MAX and self.rejudged <= REJUDGED_MAX
-                and self.failures < FAILURES_MAX)
+        return not self.changes_too_often and self.failures < FAILURES_MAX
+
+    @property
+    def changes_too_often(self) -> bool:
+        return self.renewals > RENEWALS_MAX or self.rejudged > REJUDGED_MAX
 
     @property
     def is_short(self) -> bool:
@@ -402,6 +408,7 @@ class Root:
             self.failures = FAILURES_MAX
             return None
         if changes:
+            group.note_changes(self.number, module, changes)
             group.prints[self.number] = Fingerprint(module, self.watched)
         self.look_up_parameters(module)
         self.quick = QuickCheck(module, self.watched)
