@@ -7,7 +7,7 @@
 #include <benchmark/benchmark.h>
 
 #include "rubato/base/random.h"
-#include "rubato/policy/progressive_filling.h"
+#include "rubato/policy/elasticflow/progressive_filling.h"
 
 namespace rubato {
 namespace {

@@ -1,9 +1,10 @@
 # How targets are declared. Sources are found by name, so adding a file needs no edit here:
 #
 #   src/rubato/<folder>/*.cc         library rubato_<folder>, alias rubato::<folder>
+#   src/rubato/<folder>/<room>/      the same, one subject of the folder
 #   src/rubato/<folder>/*.proto      messages, compiled into rubato_<folder>
 #   src/rubato/<folder>/torch/*.cc   library rubato_<folder>_torch, if libtorch is there
-#   src/rubato/<folder>/testing/     what tests load; not part of any library
+#   src/rubato/<folder>/testing/     what tests load or share; not part of any library
 #   src/rubato/<folder>/*_test.cc    one executable <folder>_test, one ctest, label unit; those of
 #                                    RUBATO_CORE are built by the target unit_tests, not by all
 #   src/rubato/<folder>/*_fuzz.cc    one executable each, named as the file, label fuzz
@@ -35,11 +36,11 @@ string(APPEND RUBATO_HEAP_OF_TESTS ":glibc.malloc.top_pad=16777216")
 function(rubato_library folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS;LINK")
   file(GLOB_RECURSE all CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/rubato/${folder}/*.cc")
-  list(FILTER all EXCLUDE REGEX "/(torch|testing)/")
+  list(FILTER all EXCLUDE REGEX "/torch/")
   set(sources ${all})
   set(tests ${all})
   set(fuzzers ${all})
-  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_bench|/main)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_bench|/main)\\.cc$|/testing/")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
 
@@ -350,7 +351,7 @@ function(rubato_template_test)
   rubato_test(
     new_policy_test scenario
     SOURCES "${written}/new_and_untouched.cc" "${written}/new_and_untouched_test.cc"
-            "${example}.cc" "${example}_test.cc" "${policies}/policy_scene_test.cc"
+            "${example}.cc" "${example}_test.cc" "${policies}/testing/policy_scene_test.cc"
             "${policies}/registry.cc" "${policies}/registry_test.cc"
     LINK rubato::policy)
   target_include_directories(new_policy_test BEFORE PRIVATE "${root}"

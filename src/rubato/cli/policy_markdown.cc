@@ -18,7 +18,7 @@ resize costs ([tournament.md](tournament.md)).
 *fidelity* says how true a policy is to its source. `exact`: all that the source specifies, as it
 specifies it. `after <paper>`: the source leaves parts open or could be read only in part; the idea
 is the paper's, the rest is ours. Every difference stands at the head of
-`src/rubato/policy/<name>.h`.
+`src/rubato/policy/<room>/<name>.h`.
 To write one of your own see [new-policy.md](new-policy.md).
 
 )";

@@ -10,7 +10,7 @@
 #include "rubato/core/plan_checker.h"
 #include "rubato/place/placer_registry.h"
 #include "rubato/policy/registry.h"
-#include "rubato/policy/tenant_split.h"
+#include "rubato/policy/tenants/tenant_split.h"
 
 namespace rubato {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "rubato/engine/charge.h"
-#include "rubato/policy/progressive_filling.h"
+#include "rubato/policy/elasticflow/progressive_filling.h"
 
 namespace rubato {
 namespace {

@@ -10,7 +10,7 @@
 #include "rubato/engine/random_run_test.h"
 #include "rubato/engine/replay.h"
 #include "rubato/policy/registry.h"
-#include "rubato/policy/tenant_split.h"
+#include "rubato/policy/tenants/tenant_split.h"
 
 namespace rubato {
 namespace {

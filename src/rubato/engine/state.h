@@ -14,7 +14,7 @@
 #include "rubato/engine/node_join.h"
 #include "rubato/place/placer.h"
 #include "rubato/policy/policy.h"
-#include "rubato/policy/tenant_split.h"
+#include "rubato/policy/tenants/tenant_split.h"
 #include "rubato/predict/resize_cost.h"
 #include "rubato/predict/speed_book.h"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "rubato/base/check.h"
-#include "rubato/policy/gang.h"
-#include "rubato/policy/round_timer.h"
+#include "rubato/policy/rounds/gang.h"
+#include "rubato/policy/rounds/round_timer.h"
 #include "rubato/policy/saved_state.h"
 
 namespace rubato {

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "rubato/policy/policy_scene.h"
 #include "rubato/policy/registry.h"
+#include "rubato/policy/testing/policy_scene.h"
 
 namespace rubato {
 namespace {

@@ -3,7 +3,7 @@
 #include <set>
 #include <utility>
 
-#include "rubato/policy/gang_policy.h"
+#include "rubato/policy/rounds/gang_policy.h"
 
 namespace rubato {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rubato/policy/policy_scene.h"
+#include "rubato/policy/testing/policy_scene.h"
 
 namespace rubato {
 namespace {
