@@ -71,12 +71,12 @@ void fill_one(benchmark::State& state) {
                             {.workers = 2, .speed = 1.9},
                             {.workers = 4, .speed = 3.5},
                             {.workers = 8, .speed = 6}});
-  const FillRequest request{.curve = &curve,
-                            .work = kHorizon,
-                            .deadline = at_seconds(kHorizon / 3),
-                            .shape = FillShape::Late};
+  const policy::elasticflow::FillRequest request{.curve = &curve,
+                                                 .work = kHorizon,
+                                                 .deadline = at_seconds(kHorizon / 3),
+                                                 .shape = policy::elasticflow::FillShape::Late};
   for (auto _ : state) {
-    benchmark::DoNotOptimize(fill(request, ledger));
+    benchmark::DoNotOptimize(policy::elasticflow::fill(request, ledger));
   }
 }
 

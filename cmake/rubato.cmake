@@ -305,7 +305,7 @@ endfunction()
 # rubato_embed_template(<folder>): what `rubato policy new` writes is the text of these files, which
 # become part of the program.
 function(rubato_embed_template folder)
-  set(dir "${PROJECT_SOURCE_DIR}/templates/rubato/policy")
+  set(dir "${PROJECT_SOURCE_DIR}/templates/rubato/policy/first_come")
   set(files "${dir}/first_come.h" "${dir}/first_come.cc" "${dir}/first_come_test.cc")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
   file(READ "${dir}/first_come.h" TEMPLATE_HEADER)
@@ -336,9 +336,9 @@ function(rubato_template_test)
   set(policies "${PROJECT_SOURCE_DIR}/src/rubato/policy")
   set(root "${PROJECT_BINARY_DIR}/new_policy")
   set(written "${root}/rubato/policy")
+  set(new "${written}/new_and_untouched/new_and_untouched")
   add_custom_command(
-    OUTPUT "${written}/new_and_untouched.cc" "${written}/new_and_untouched_test.cc"
-           "${written}/new_and_untouched.h" "${written}/registered.inc"
+    OUTPUT "${new}.cc" "${new}_test.cc" "${new}.h" "${written}/registered.inc"
     COMMAND ${CMAKE_COMMAND} -E rm -rf "${root}"
     COMMAND ${CMAKE_COMMAND} -E make_directory "${written}"
     COMMAND ${CMAKE_COMMAND} -E copy "${policies}/registered.inc" "${written}"
@@ -347,12 +347,12 @@ function(rubato_template_test)
     COMMENT "Writing a policy from the template")
   # The test brings its own registry, so the library's must be a member that nothing else needs.
   set_source_files_properties("${policies}/registry.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  set(example "${PROJECT_SOURCE_DIR}/templates/rubato/policy/smallest_first")
+  set(example "${PROJECT_SOURCE_DIR}/templates/rubato/policy/smallest_first/smallest_first")
   rubato_test(
     new_policy_test scenario
-    SOURCES "${written}/new_and_untouched.cc" "${written}/new_and_untouched_test.cc"
-            "${example}.cc" "${example}_test.cc" "${policies}/testing/policy_scene_test.cc"
-            "${policies}/registry.cc" "${policies}/registry_test.cc"
+    SOURCES "${new}.cc" "${new}_test.cc" "${example}.cc" "${example}_test.cc"
+            "${policies}/testing/policy_scene_test.cc" "${policies}/registry.cc"
+            "${policies}/registry_test.cc"
     LINK rubato::policy)
   target_include_directories(new_policy_test BEFORE PRIVATE "${root}"
                              "${PROJECT_SOURCE_DIR}/templates")

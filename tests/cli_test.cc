@@ -311,7 +311,7 @@ TEST_F(Program, ATournamentGoesOnWithoutThoseWhoFail) {
 }
 
 TEST_F(Program, WritesANewPolicyOrSaysWhyNot) {
-  write("registered.inc", "RUBATO_POLICY(edf)\n");
+  write("registered.inc", "RUBATO_POLICY(edf, edf)\n");
   const std::string dir = " --dir " + folder_.string();
 
   EXPECT_EQ(run("policy new mine" + dir).code, 0);

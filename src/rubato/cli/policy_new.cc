@@ -35,21 +35,18 @@ Result<std::string> read_registered(const std::string& path) {
 }
 
 // Whether the name is free: in this program, and in the folder.
-Status check_free(const PolicyName& name, const std::vector<std::string>& paths,
-                  const std::string& registered) {
+Status check_free(const PolicyName& name, const std::string& room, const std::string& registered) {
   for (const PolicyInfo& info : all_policies()) {
     if (info.name == name.words) {
       return bad_input(fmt::format("policy '{}' exists already", name.words));
     }
   }
-  if (registered.find(fmt::format("RUBATO_POLICY({})", name.snake)) != std::string::npos) {
+  if (registered.find(policy_line(name)) != std::string::npos) {
     return bad_input(fmt::format("{} has a line for '{}' already", kRegistered, name.snake));
   }
   std::error_code ignored;
-  for (const std::string& path : paths) {
-    if (std::filesystem::exists(path, ignored)) {
-      return bad_input(fmt::format("{}: exists already", path));
-    }
+  if (std::filesystem::exists(room, ignored)) {
+    return bad_input(fmt::format("{}: exists already", room));
   }
   return ok_status();
 }
@@ -92,12 +89,18 @@ Result<std::vector<std::string>> write_new_policy(const NewPolicyRequest& reques
   for (const TemplateFile& file : files) {
     paths.push_back(path_in(request.dir, file.name));
   }
-  if (Status is_free = check_free(*name, paths, *registered); !is_free) {
+  const std::string room = path_in(request.dir, name->snake);
+  if (Status is_free = check_free(*name, room, *registered); !is_free) {
     return is_free.error();
   }
   files.push_back({.name = std::string(kRegistered), .text = with_policy_line(*registered, *name)});
   paths.push_back(list);
+  std::error_code failure;
+  if (!std::filesystem::create_directory(room, failure)) {
+    return bad_input(fmt::format("{}: cannot be made: {}", room, failure.message()));
+  }
   if (Status written = write_all(paths, files); !written) {
+    std::filesystem::remove(room, failure);  // It is empty again.
     return written.error();
   }
   return paths;

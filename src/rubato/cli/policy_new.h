@@ -14,8 +14,8 @@ struct NewPolicyRequest {
   std::string dir = "src/rubato/policy";
 };
 
-/// Writes header, source and test into `dir` and one line into its registered.inc; returns the
-/// paths. Refuses what exists already; after a failure everything is as it was.
+/// Writes header, source and test into a new folder of `dir` and one line into its registered.inc;
+/// returns the paths. Refuses what exists already; after a failure everything is as it was.
 [[nodiscard]] Result<std::vector<std::string>> write_new_policy(const NewPolicyRequest& request);
 
 /// Runs it; prints what was written and what to do next.

@@ -18,7 +18,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::string_view kList = "// Every policy.\nRUBATO_POLICY(edf)\nRUBATO_POLICY(fifo)\n";
+constexpr std::string_view kList =
+    "// Every policy.\nRUBATO_POLICY(edf, edf)\nRUBATO_POLICY(gavel, gavel_las)\n";
 
 std::string text_at(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -41,7 +42,9 @@ class PolicyNew : public testing::Test {
     std::ofstream(folder_ / name, std::ios::binary) << text;
   }
   [[nodiscard]] std::ptrdiff_t files() const {
-    return std::distance(std::filesystem::directory_iterator(folder_), {});
+    return std::ranges::count_if(
+        std::filesystem::recursive_directory_iterator(folder_),
+        [](const std::filesystem::directory_entry& entry) { return entry.is_regular_file(); });
   }
   [[nodiscard]] Result<std::vector<std::string>> make(const std::string& name) const {
     return write_new_policy({.name = name, .dir = folder_.string()});
@@ -57,11 +60,12 @@ TEST_F(PolicyNew, WritesThreeFilesAndOneLine) {
   EXPECT_EQ(written->size(), 4U);
   EXPECT_EQ(files(), 4);
   EXPECT_EQ(text_at(folder_ / "registered.inc"),
-            "// Every policy.\nRUBATO_POLICY(edf)\nRUBATO_POLICY(elastic_2_fair)\n"
-            "RUBATO_POLICY(fifo)\n");
-  EXPECT_THAT(text_at(folder_ / "elastic_2_fair.h"), HasSubstr("elastic_2_fair_policy();"));
-  EXPECT_THAT(text_at(folder_ / "elastic_2_fair.cc"), HasSubstr("class Elastic2FairPolicy"));
-  EXPECT_THAT(text_at(folder_ / "elastic_2_fair_test.cc"), HasSubstr("\"elastic-2-fair\""));
+            "// Every policy.\nRUBATO_POLICY(edf, edf)\n"
+            "RUBATO_POLICY(elastic_2_fair, elastic_2_fair)\nRUBATO_POLICY(gavel, gavel_las)\n");
+  const std::filesystem::path room = folder_ / "elastic_2_fair";
+  EXPECT_THAT(text_at(room / "elastic_2_fair.h"), HasSubstr("elastic_2_fair_policy();"));
+  EXPECT_THAT(text_at(room / "elastic_2_fair.cc"), HasSubstr("class Elastic2FairPolicy"));
+  EXPECT_THAT(text_at(room / "elastic_2_fair_test.cc"), HasSubstr("\"elastic-2-fair\""));
 }
 
 TEST_F(PolicyNew, UnderTheNameOfTheTemplateIsTheTemplate) {
@@ -88,8 +92,9 @@ TEST_F(PolicyNew, LeavesNothingOfTheTemplatesNameAndNoLongLine) {
 }
 
 TEST_F(PolicyNew, RefusesBadNames) {
-  for (const char* name : {"", "9lives", "Upper", "under_score", "-a", "a-", "a--b", "a b", "../a",
-                           "first-test", "main", "a234567890123456789012345678901234"}) {
+  for (const char* name :
+       {"", "9lives", "Upper", "under_score", "-a", "a-", "a--b", "a b", "../a", "first-test",
+        "main", "double", "std", "a234567890123456789012345678901234"}) {
     const auto written = make(name);
 
     ASSERT_FALSE(written.ok()) << name;
@@ -100,13 +105,14 @@ TEST_F(PolicyNew, RefusesBadNames) {
 }
 
 TEST_F(PolicyNew, RefusesWhatExistsAndChangesNothing) {
-  write("mine_test.cc", "kept");
-  write("registered.inc", std::string(kList) + "RUBATO_POLICY(listed)\n");
+  std::filesystem::create_directory(folder_ / "mine");
+  write("mine/other.h", "kept");
+  write("registered.inc", std::string(kList) + "RUBATO_POLICY(listed, listed)\n");
 
-  EXPECT_THAT(make("mine").error().message, HasSubstr("mine_test.cc: exists already"));
+  EXPECT_THAT(make("mine").error().message, HasSubstr("mine: exists already"));
   EXPECT_THAT(make("srtf").error().message, HasSubstr("policy 'srtf' exists already"));
   EXPECT_THAT(make("listed").error().message, HasSubstr("has a line for 'listed' already"));
-  EXPECT_EQ(text_at(folder_ / "mine_test.cc"), "kept");
+  EXPECT_EQ(text_at(folder_ / "mine/other.h"), "kept");
   EXPECT_EQ(files(), 2);
 }
 
@@ -118,7 +124,7 @@ TEST_F(PolicyNew, RefusesAFolderWithoutAList) {
 }
 
 TEST(PolicyDocument, ShowsAPolicyInSixtyLinesThatIsCompiledAndTested) {
-  const std::string example = text_at("templates/rubato/policy/smallest_first.cc");
+  const std::string example = text_at("templates/rubato/policy/smallest_first/smallest_first.cc");
 
   EXPECT_LE(std::ranges::count(example, '\n'), 60);
   EXPECT_THAT(text_at("docs/new-policy.md"), HasSubstr("```cpp\n" + example + "```\n"));
@@ -129,11 +135,11 @@ TEST(PolicyLine, StandsWhereTheAlphabetWantsIt) {
     return with_policy_line(list, *parse_policy_name(name));
   };
 
-  EXPECT_EQ(line_for("", "a"), "RUBATO_POLICY(a)\n");
-  EXPECT_EQ(line_for("// List.\n", "a"), "// List.\nRUBATO_POLICY(a)\n");
-  EXPECT_EQ(line_for("RUBATO_POLICY(b)", "c"), "RUBATO_POLICY(b)\nRUBATO_POLICY(c)\n");
-  EXPECT_EQ(line_for("RUBATO_POLICY(edf_ac)\n", "edf"),
-            "RUBATO_POLICY(edf)\nRUBATO_POLICY(edf_ac)\n");
+  EXPECT_EQ(line_for("", "a"), "RUBATO_POLICY(a, a)\n");
+  EXPECT_EQ(line_for("// List.\n", "a"), "// List.\nRUBATO_POLICY(a, a)\n");
+  EXPECT_EQ(line_for("RUBATO_POLICY(b, b)", "c"), "RUBATO_POLICY(b, b)\nRUBATO_POLICY(c, c)\n");
+  EXPECT_EQ(line_for("RUBATO_POLICY(edf_ac, edf_ac)\n", "edf"),
+            "RUBATO_POLICY(edf, edf)\nRUBATO_POLICY(edf_ac, edf_ac)\n");
 }
 
 }  // namespace

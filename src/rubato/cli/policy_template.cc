@@ -13,6 +13,18 @@ constexpr std::string_view kLine = "RUBATO_POLICY(";
 
 // CMake would take a file of this name for something else than part of the library.
 constexpr std::array<std::string_view, 3> kTakenEndings = {"test", "fuzz", "bench"};
+// Its folder is a namespace as well, which may be no word of C++ and hide no other namespace.
+constexpr auto kTakenNames = std::to_array<std::string_view>(
+    {"and",     "asm",       "auto",      "bool",     "break",    "case",     "catch",
+     "char",    "class",     "const",     "delete",   "do",       "double",   "else",
+     "enum",    "explicit",  "export",    "extern",   "false",    "float",    "fmt",
+     "for",     "friend",    "goto",      "if",       "inline",   "int",      "long",
+     "main",    "mutable",   "namespace", "new",      "not",      "operator", "or",
+     "private", "protected", "public",    "rc",       "register", "requires", "return",
+     "rubato",  "short",     "signed",    "sizeof",   "static",   "std",      "struct",
+     "switch",  "template",  "testing",   "this",     "throw",    "torch",    "true",
+     "try",     "typedef",   "typeid",    "typename", "union",    "unsigned", "using",
+     "virtual", "void",      "volatile",  "while",    "xor"});
 
 bool is_small_letter(char c) { return c >= 'a' && c <= 'z'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -63,20 +75,28 @@ Result<PolicyName> parse_policy_name(std::string_view text) {
   if (starts_word) {
     return bad_name(text, "it must not end in '-'");
   }
-  if (std::ranges::find(kTakenEndings, last) != kTakenEndings.end() || text == "main") {
+  if (std::ranges::find(kTakenNames, text) != kTakenNames.end()) {
+    return bad_name(text, "no namespace can be called so");
+  }
+  if (std::ranges::find(kTakenEndings, last) != kTakenEndings.end()) {
     return bad_name(text, fmt::format("files ending in '{}' are no part of the library", last));
   }
   return name;
 }
 
 std::vector<TemplateFile> policy_files(const PolicyName& name) {
-  return {{.name = name.snake + ".h", .text = renamed(template_header(), name)},
-          {.name = name.snake + ".cc", .text = renamed(template_source(), name)},
-          {.name = name.snake + "_test.cc", .text = renamed(template_test(), name)}};
+  const std::string stem = name.snake + '/' + name.snake;
+  return {{.name = stem + ".h", .text = renamed(template_header(), name)},
+          {.name = stem + ".cc", .text = renamed(template_source(), name)},
+          {.name = stem + "_test.cc", .text = renamed(template_test(), name)}};
+}
+
+std::string policy_line(const PolicyName& name) {
+  return fmt::format("{}{}, {})", kLine, name.snake, name.snake);
 }
 
 std::string with_policy_line(std::string_view registered, const PolicyName& name) {
-  const std::string line = fmt::format("{}{})\n", kLine, name.snake);
+  const std::string line = policy_line(name) + '\n';
   std::size_t at = 0;
   while (at < registered.size()) {
     const std::size_t end = std::min(registered.find('\n', at), registered.size() - 1) + 1;

@@ -24,8 +24,11 @@ struct TemplateFile {
   std::string text{};
 };
 
-/// Header, source and test.
+/// Header, source and test, in a folder of their own.
 [[nodiscard]] std::vector<TemplateFile> policy_files(const PolicyName& name);
+
+/// What names the policy in registered.inc.
+[[nodiscard]] std::string policy_line(const PolicyName& name);
 
 /// The text of registered.inc with one line more, where the alphabet wants it.
 [[nodiscard]] std::string with_policy_line(std::string_view registered, const PolicyName& name);

@@ -15,6 +15,8 @@
 namespace rubato {
 namespace {
 
+using policy::tenants::TenantGpus;
+
 // The first multiple of the slot that is not before a moment.
 Instant on_grid(Instant moment, Duration slot) {
   if (moment == kNever || slot <= Duration{}) {
@@ -78,7 +80,7 @@ Result<Engine> Engine::make(const Topology& topology, SpeedBook speeds, std::str
                                  "tenant's part of the cluster; use the placer buddy{}",
                                  policy, quotas.empty() ? " and guarantee nobody GPUs" : "")};
     }
-    maker = [maker, tenants] { return split_by_tenant(tenants, maker); };
+    maker = [maker, tenants] { return policy::tenants::split_by_tenant(tenants, maker); };
   }
   return with(topology, std::move(speeds), std::move(maker), options);
 }

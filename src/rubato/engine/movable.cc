@@ -14,14 +14,15 @@ bool bears(const EngineState& state, const JobState& job, Duration pause) {
   if (job.plan.empty()) {
     return later(job.progress.finish(job.job.work), pause) <= job.promised;
   }
-  const FillRequest request{.curve = &state.speeds.curve(job.speed, job.plan.pool),
-                            .speed_factor = job.speed_factor,
-                            .work = job.work_left(state.now),
-                            .start = state.now,
-                            .ready = std::max(state.now, job.progress.paused_until) + pause,
-                            .share = job.share,
-                            .job = &job.job,
-                            .costs = &state.costs};
+  const policy::elasticflow::FillRequest request{
+      .curve = &state.speeds.curve(job.speed, job.plan.pool),
+      .speed_factor = job.speed_factor,
+      .work = job.work_left(state.now),
+      .start = state.now,
+      .ready = std::max(state.now, job.progress.paused_until) + pause,
+      .share = job.share,
+      .job = &job.job,
+      .costs = &state.costs};
   return job.plan.finish() <= job.promised && completes(request, job.plan);
 }
 

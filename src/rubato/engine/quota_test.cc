@@ -253,8 +253,9 @@ class ReloadedSplit final : public Policy {
 
  private:
   [[nodiscard]] std::unique_ptr<Policy> make() const {
-    return split_by_tenant({{.tenant = "a", .gpus = {6}}, {.tenant = "b", .gpus = {4}}},
-                           [this] { return make_policy(name_).value(); });
+    return policy::tenants::split_by_tenant(
+        {{.tenant = "a", .gpus = {6}}, {.tenant = "b", .gpus = {4}}},
+        [this] { return make_policy(name_).value(); });
   }
 
   std::string name_;

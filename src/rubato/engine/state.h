@@ -34,7 +34,7 @@ struct EngineOptions {
   std::string placer{};  // As make_placer() reads it; empty: the default.
   /// What tenants can count on for jobs with deadlines, under a placer without quotas of its own;
   /// empty: all jobs are one tenant's. See tenant_split.h.
-  std::vector<TenantGpus> guarantees{};
+  std::vector<policy::tenants::TenantGpus> guarantees{};
 };
 
 /// What became of the quotes that were to be kept.

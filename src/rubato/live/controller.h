@@ -129,7 +129,7 @@ class Controller {
   void carry_out(const Stall& /*stall*/) {}
   [[nodiscard]] LiveJob* by_engine_id(JobId id);
 
-  [[nodiscard]] std::vector<TenantGpus> guarantees(const Topology& machines) const;
+  [[nodiscard]] std::vector<policy::tenants::TenantGpus> guarantees(const Topology& machines) const;
   void begin_again(const std::string& policy);
   void set_shadow(const wire::PolicySet& policy);
   [[nodiscard]] Status load_shadow(const wire::SavedShadow& from);

@@ -36,12 +36,12 @@ bool answers_any(const Commands& commands, VerdictKind kind) {
 
 // A tenant's GPUs lie in as few pools as they can, since a job lies in one. Empty if nobody is
 // guaranteed anything nor kept from borrowing.
-std::vector<TenantGpus> Controller::guarantees(const Topology& machines) const {
+std::vector<policy::tenants::TenantGpus> Controller::guarantees(const Topology& machines) const {
   std::vector<int> left;
   for (const Pool& pool : machines.pools()) {
     left.push_back(pool.gpus);
   }
-  std::vector<TenantGpus> guaranteed;
+  std::vector<policy::tenants::TenantGpus> guaranteed;
   for (const auto& [name, tenant] : tenants_) {
     if ((tenant.guarantee() > 0 || tenant.has_borrow()) && !name.empty()) {
       guaranteed.push_back(
@@ -58,7 +58,7 @@ std::vector<TenantGpus> Controller::guarantees(const Topology& machines) const {
 }
 
 void Controller::take(const wire::TenantSet& tenant) {
-  const std::vector<TenantGpus> before = guarantees(topology_);
+  const std::vector<policy::tenants::TenantGpus> before = guarantees(topology_);
   if (tenant.removed()) {
     tenants_.erase(tenant.tenant().name());
   } else {

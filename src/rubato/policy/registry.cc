@@ -9,14 +9,17 @@
 
 namespace rubato {
 
-#define RUBATO_POLICY(name) PolicyInfo name##_policy();
+#define RUBATO_POLICY(room, name) \
+  namespace policy::room {        \
+  PolicyInfo name##_policy();     \
+  }
 #include "rubato/policy/registered.inc"
 #undef RUBATO_POLICY
 
 std::span<const PolicyInfo> all_policies() {
   static const std::vector<PolicyInfo> kPolicies = [] {
     std::vector<PolicyInfo> policies = {
-#define RUBATO_POLICY(name) name##_policy(),
+#define RUBATO_POLICY(room, name) policy::room::name##_policy(),
 #include "rubato/policy/registered.inc"
 #undef RUBATO_POLICY
     };

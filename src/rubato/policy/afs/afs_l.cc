@@ -6,7 +6,7 @@
 
 #include "rubato/policy/afs/pool_sharers.h"
 
-namespace rubato {
+namespace rubato::policy::afs {
 namespace {
 
 // How long the job has had no workers, in seconds.
@@ -15,12 +15,12 @@ double waited(const JobState& job, Instant now) {
   return to_seconds(job.usage.waited + open);
 }
 
-class AfsL final : public RoundPolicy {
+class AfsL final : public rounds::RoundPolicy {
  public:
   explicit AfsL(AfsLOptions options) : options_(options) {}
 
  protected:
-  void hold_round(const View& view, std::span<Seat> seats) override {
+  void hold_round(const View& view, std::span<rounds::Seat> seats) override {
     std::vector<PoolSharers> pools = sharers_by_pool(view, seats, options_.packs);
     for (std::size_t pool = 0; pool < pools.size(); ++pool) {
       PoolSharers& here = pools[pool];
@@ -86,4 +86,4 @@ PolicyInfo afs_l_policy() {
           .make = make_afs_l};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::afs

@@ -18,7 +18,7 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::afs {
 
 struct AfsLOptions {
   bool packs = true;
@@ -32,4 +32,4 @@ struct AfsLOptions {
 
 [[nodiscard]] PolicyInfo afs_l_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::afs

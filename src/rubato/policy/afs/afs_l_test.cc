@@ -6,7 +6,7 @@
 
 #include "rubato/policy/testing/elastic_scene_test.h"
 
-namespace rubato {
+namespace rubato::policy::afs {
 namespace {
 
 Result<std::unique_ptr<Policy>> afs_l() { return make_afs_l(PolicyOptions{}); }
@@ -154,4 +154,4 @@ TEST(AfsL, RejectsOptionsItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::afs

@@ -6,7 +6,7 @@
 
 #include "rubato/policy/afs/pool_sharers.h"
 
-namespace rubato {
+namespace rubato::policy::afs {
 namespace {
 
 // Every bit of the result depends on every bit given (the finalizer of splitmix64).
@@ -53,12 +53,12 @@ void share_with_room(PoolSharers& here, int gpus) {
       });
 }
 
-class AfsP final : public RoundPolicy {
+class AfsP final : public rounds::RoundPolicy {
  public:
   explicit AfsP(const AfsPOptions& options) : options_(options), turns_(options.turns) {}
 
  protected:
-  void hold_round(const View& view, std::span<Seat> seats) override {
+  void hold_round(const View& view, std::span<rounds::Seat> seats) override {
     std::vector<PoolSharers> pools = sharers_by_pool(view, seats, options_.packs);
     for (std::size_t pool = 0; pool < pools.size(); ++pool) {
       PoolSharers& here = pools[pool];
@@ -122,4 +122,4 @@ PolicyInfo afs_p_policy() {
           .make = make_afs_p};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::afs

@@ -19,7 +19,7 @@
 #include "rubato/policy/afs/quantum_turns.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::afs {
 
 struct AfsPOptions {
   bool packs = true;
@@ -33,4 +33,4 @@ struct AfsPOptions {
 
 [[nodiscard]] PolicyInfo afs_p_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::afs

@@ -6,7 +6,7 @@
 
 #include "rubato/policy/testing/elastic_scene_test.h"
 
-namespace rubato {
+namespace rubato::policy::afs {
 namespace {
 
 Scene::Make afs_p_with(std::string_view options) {
@@ -128,4 +128,4 @@ TEST(AfsP, RejectsOptionsItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::afs

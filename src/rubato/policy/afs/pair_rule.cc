@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-namespace rubato {
+namespace rubato::policy::afs {
 
 GrowthBid bid_of(double work, const ScalingPoint& now, const ScalingPoint& next) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -35,4 +35,4 @@ Winner winner_at_any_length(const GrowthBid& challenger, const GrowthBid& leader
   return Winner::Open;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::afs

@@ -13,7 +13,7 @@
 
 #include "rubato/core/scaling_curve.h"
 
-namespace rubato {
+namespace rubato::policy::afs {
 
 /// What a job would make of its next GPUs.
 struct GrowthBid {
@@ -34,4 +34,4 @@ struct GrowthBid {
 enum class Winner { Challenger, Leader, Open };
 [[nodiscard]] Winner winner_at_any_length(const GrowthBid& challenger, const GrowthBid& leader);
 
-}  // namespace rubato
+}  // namespace rubato::policy::afs

@@ -6,7 +6,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::afs {
 namespace {
 
 // A job of this length at one GPU whose second GPU adds `gain` of its speed.
@@ -135,4 +135,4 @@ TEST(PairRule, DecidesWithoutLengthsOnlyWhatLengthsCannotChange) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::afs

@@ -1,6 +1,6 @@
 #include "rubato/policy/afs/pair_sharing.h"
 
-namespace rubato {
+namespace rubato::policy::afs {
 
 PairContender contender_of(const Sharer& sharer, std::size_t index) {
   if (!sharer.can_grow()) {
@@ -22,4 +22,4 @@ int give_smallest(std::span<Sharer> sharers, std::span<const std::size_t> order,
   return gpus_free;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::afs

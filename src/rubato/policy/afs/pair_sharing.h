@@ -15,7 +15,7 @@
 
 #include "rubato/policy/afs/pair_rule.h"
 
-namespace rubato {
+namespace rubato::policy::afs {
 
 /// A job that takes part. Borrows its steps.
 struct Sharer {
@@ -85,4 +85,4 @@ int share_by_pairs(std::span<Sharer> sharers, int gpus_free, Beats beats) {
 [[nodiscard]] int give_smallest(std::span<Sharer> sharers, std::span<const std::size_t> order,
                                 int gpus_free);
 
-}  // namespace rubato
+}  // namespace rubato::policy::afs

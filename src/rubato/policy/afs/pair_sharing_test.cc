@@ -8,7 +8,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/afs/worker_steps.h"
 
-namespace rubato {
+namespace rubato::policy::afs {
 namespace {
 
 bool by_length(const PairContender& challenger, const PairContender& leader) {
@@ -212,4 +212,4 @@ TEST(WorkerSteps, KeepAllIfNoneIsAFactorOrMultiple) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::afs

@@ -3,7 +3,7 @@
 #include "rubato/policy/afs/worker_steps.h"
 #include "rubato/policy/rounds/home_pool.h"
 
-namespace rubato {
+namespace rubato::policy::afs {
 namespace {
 
 // Found once for all jobs of a kind.
@@ -24,10 +24,11 @@ void PoolSharers::seat_all() const {
   }
 }
 
-std::vector<PoolSharers> sharers_by_pool(const View& view, std::span<Seat> seats, bool packs) {
-  choose_home_pools(view, seats);
+std::vector<PoolSharers> sharers_by_pool(const View& view, std::span<rounds::Seat> seats,
+                                         bool packs) {
+  rounds::choose_home_pools(view, seats);
   std::vector<PoolSharers> pools(view.capacity.size());
-  for (Seat& seat : seats) {
+  for (rounds::Seat& seat : seats) {
     const JobState& job = *seat.job;
     const Pool& pool = view.topology.pool(seat.pool);
     PoolSharers& here = pools[pool.id.value];
@@ -41,4 +42,4 @@ std::vector<PoolSharers> sharers_by_pool(const View& view, std::span<Seat> seats
   return pools;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::afs

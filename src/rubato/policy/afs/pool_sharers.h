@@ -8,11 +8,11 @@
 #include "rubato/policy/afs/pair_sharing.h"
 #include "rubato/policy/rounds/round_policy.h"
 
-namespace rubato {
+namespace rubato::policy::afs {
 
 /// Seats of one pool, in their order, and beside each the counts it may have.
 struct PoolSharers {
-  std::vector<Seat*> seats{};
+  std::vector<rounds::Seat*> seats{};
   std::vector<Sharer> sharers{};
   std::map<SpeedId, std::vector<ScalingPoint>> packed{};  // Borrowed by the sharers of that kind.
 
@@ -22,7 +22,7 @@ struct PoolSharers {
 
 /// Chooses a pool for every seat; one entry per pool. `packs`: only factors and multiples of the
 /// GPUs of a node.
-[[nodiscard]] std::vector<PoolSharers> sharers_by_pool(const View& view, std::span<Seat> seats,
-                                                       bool packs);
+[[nodiscard]] std::vector<PoolSharers> sharers_by_pool(const View& view,
+                                                       std::span<rounds::Seat> seats, bool packs);
 
-}  // namespace rubato
+}  // namespace rubato::policy::afs

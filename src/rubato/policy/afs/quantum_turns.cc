@@ -6,7 +6,9 @@
 #include <tuple>
 #include <vector>
 
-namespace rubato {
+namespace rubato::policy::afs {
+
+using rounds::Seat;
 
 void QuantumTurns::end_expired(Instant now, std::span<Seat* const> seats) {
   for (const Seat* seat : seats) {
@@ -87,4 +89,4 @@ bool QuantumTurns::restore(const SavedLine& line) {
   return true;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::afs

@@ -14,7 +14,7 @@
 #include "rubato/policy/rounds/round_policy.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::afs {
 
 struct QuantumOptions {
   Duration quantum = from_seconds(7200);
@@ -28,9 +28,10 @@ class QuantumTurns {
   /// Not everyone can run: gives smallest counts to holders of a live quantum, then to the others
   /// in order of (waiting since, turns) or (turns, first start), ties by arrival. Sharers stand
   /// beside their seats.
-  void share(Instant now, int gpus, std::span<Seat* const> seats, std::span<Sharer> sharers);
+  void share(Instant now, int gpus, std::span<rounds::Seat* const> seats,
+             std::span<Sharer> sharers);
   /// There is room for everyone: no one holds a quantum any more.
-  void release(std::span<Seat* const> seats);
+  void release(std::span<rounds::Seat* const> seats);
   void forget(JobId job) { turns_.erase(job); }
   void clear() { turns_.clear(); }
 
@@ -49,10 +50,10 @@ class QuantumTurns {
     Instant until = kNever;  // End of the live quantum; kNever if there is none.
   };
 
-  void end_expired(Instant now, std::span<Seat* const> seats);
+  void end_expired(Instant now, std::span<rounds::Seat* const> seats);
 
   QuantumOptions options_;
   std::map<JobId, Turn> turns_;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::afs

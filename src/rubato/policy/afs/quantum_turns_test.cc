@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
-namespace rubato {
+namespace rubato::policy::afs {
 namespace {
+
+using rounds::Seat;
 
 constexpr std::array<ScalingPoint, 2> kSteps = {ScalingPoint{1, 1}, ScalingPoint{2, 2}};
 
@@ -112,4 +114,4 @@ TEST(QuantumTurns, AreSavedExactly) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::afs

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace rubato {
+namespace rubato::policy::afs {
 
 std::span<const ScalingPoint> usable_steps(const ScalingCurve& curve, int gpus_max) {
   const auto points = curve.points();
@@ -23,4 +23,4 @@ std::vector<ScalingPoint> packed_steps(const ScalingCurve& curve, int gpus_max, 
   return steps;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::afs

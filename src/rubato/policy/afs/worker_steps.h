@@ -6,7 +6,7 @@
 
 #include "rubato/core/scaling_curve.h"
 
-namespace rubato {
+namespace rubato::policy::afs {
 
 /// True if shares of this size neither split a node unevenly nor leave a part of one over.
 [[nodiscard]] constexpr bool packs(int workers, int gpus_per_node) {
@@ -20,4 +20,4 @@ namespace rubato {
 [[nodiscard]] std::vector<ScalingPoint> packed_steps(const ScalingCurve& curve, int gpus_max,
                                                      int gpus_per_node);
 
-}  // namespace rubato
+}  // namespace rubato::policy::afs

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 namespace {
 
 // The first breakpoint of a plan after `now`; kForever if there is none.
@@ -38,4 +38,4 @@ WholeSeconds next_round(const Books& books, WholeSeconds now, WholeSeconds slot)
   return std::max(next, now + slot);
 }
 
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

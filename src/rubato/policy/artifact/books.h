@@ -11,7 +11,7 @@
 #include "rubato/core/scaling_curve.h"
 #include "rubato/policy/artifact/steps.h"
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 
 struct BookedJob {
   JobId id{};
@@ -47,4 +47,4 @@ using Books = std::vector<BookedJob>;
 /// was without pauses is forgotten. kForever if nothing is due. Arrivals are the caller's business.
 [[nodiscard]] WholeSeconds next_round(const Books& books, WholeSeconds now, WholeSeconds slot);
 
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

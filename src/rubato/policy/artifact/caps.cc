@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 namespace {
 
 constexpr int kMost = 64;  // The largest count anybody profiled.
@@ -44,4 +44,4 @@ int gpus_max(std::string_view model, int batch, std::string_view gpu_type) {
   return look_up(kA100, model, batch, batch > 0 ? std::min(batch, kMost) : kMost);
 }
 
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

@@ -6,9 +6,9 @@
 
 #include <string_view>
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 
 /// `gpu_type` T4 has its own table; every other type uses that of the A100.
 [[nodiscard]] int gpus_max(std::string_view model, int batch, std::string_view gpu_type);
 
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

@@ -14,15 +14,10 @@
 #include "rubato/policy/artifact/round.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::artifact {
 namespace {
 
-using artifact::BookedJob;
-using artifact::Books;
-using artifact::kForever;
-using artifact::WholeSeconds;
-
-constexpr double kSliver = 1e-9;  // Steps; a plan must have something to plan.
+constexpr double kWorkMin = 1e-9;  // Steps; a plan must have something to plan.
 
 WholeSeconds seconds_up(Instant moment) {
   return std::chrono::ceil<std::chrono::seconds>(moment.time_since_epoch()).count();
@@ -56,12 +51,11 @@ std::vector<ScalingPoint> levels_of(const BookedJob& job, const View& view, int 
 }
 
 BookedJob booked(const JobState& job, const View& view) {
-  return BookedJob{
-      .id = job.id(),
-      .speed = job.speed,
-      .gpus_max = artifact::gpus_max(job.job.model, job.job.batch, pool_of(view).gpu_type),
-      .deadline = deadline_of(job),
-      .left = std::max(job.work_left(view.now), kSliver)};
+  return BookedJob{.id = job.id(),
+                   .speed = job.speed,
+                   .gpus_max = gpus_max(job.job.model, job.job.batch, pool_of(view).gpu_type),
+                   .deadline = deadline_of(job),
+                   .left = std::max(job.work_left(view.now), kWorkMin)};
 }
 
 class ElasticFlowArtifact final : public Policy {
@@ -140,20 +134,20 @@ class ElasticFlowArtifact final : public Policy {
 
   Decision hold_round(const View& view) {
     const Pool& pool = pool_of(view);
-    const artifact::Frame frame{
+    const Frame frame{
         .now = seconds_up(view.now), .slot = slot_of(view), .gpus = view.capacity[pool.id.value]};
     bring_up_to(frame.now, view);
     for (BookedJob& job : books_) {
       job.levels = levels_of(job, view, frame.gpus);
     }
     const Books arrivals = arrivals_of(view, frame.gpus);
-    artifact::Steps free;
-    const std::vector<Reason> reasons = artifact::admit(books_, arrivals, frame, free);
-    artifact::hand_out(books_, frame, free);
-    artifact::charge(books_, groups_, view.costs);
+    Steps free;
+    const std::vector<Reason> reasons = admit(books_, arrivals, frame, free);
+    hand_out(books_, frame, free);
+    charge(books_, groups_, view.costs);
     has_begun_ = true;
     last_round_ = frame.now;
-    next_round_ = artifact::next_round(books_, frame.now, frame.slot);
+    next_round_ = next_round(books_, frame.now, frame.slot);
 
     Decision decision{.is_round = true, .targets = targets(pool.id)};
     for (std::size_t i = 0; i < arrivals.size(); ++i) {
@@ -169,10 +163,10 @@ class ElasticFlowArtifact final : public Policy {
     const PoolId pool = pool_of(view).id;
     std::erase_if(books_, [&](BookedJob& job) {
       const double speed = view.speeds.curve(job.speed, pool).speed(job.gpus);
-      const bool ends = artifact::advance(job, now, now - last_round_, speed);
+      const bool ends = advance(job, now, now - last_round_, speed);
       const JobState* running = view.jobs.find(job.id);
       if (running != nullptr) {
-        job.left = std::max({job.left, running->work_left(view.now), kSliver});
+        job.left = std::max({job.left, running->work_left(view.now), kWorkMin});
       }
       return ends && running == nullptr;
     });
@@ -213,7 +207,7 @@ class ElasticFlowArtifact final : public Policy {
   }
 
   Books books_;
-  artifact::Groups groups_;
+  Groups groups_;
   bool has_begun_ = false;
   WholeSeconds last_round_ = 0;
   WholeSeconds next_round_ = kForever;
@@ -222,7 +216,7 @@ class ElasticFlowArtifact final : public Policy {
 std::string ElasticFlowArtifact::save() const {
   std::string state;
   append_line(state, "round", {has_begun_ ? 1 : 0, last_round_, next_round_, groups_.rounds()});
-  for (const artifact::Group& group : groups_.known()) {
+  for (const Group& group : groups_.known()) {
     append_line(state, "group", {group.first_gpu, group.gpus});
   }
   for (const BookedJob& job : books_) {
@@ -242,7 +236,7 @@ Status ElasticFlowArtifact::load(std::string_view state) {
   }
   *this = ElasticFlowArtifact{};
   int rounds = 0;
-  std::set<artifact::Group> known;
+  std::set<Group> known;
   for (const SavedLine& line : *lines) {
     const std::vector<std::int64_t>& given = line.numbers;
     if (line.word == "round" && given.size() == 4) {
@@ -291,4 +285,4 @@ PolicyInfo elasticflow_artifact_policy() {
           .make = make_elasticflow_artifact};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::artifact

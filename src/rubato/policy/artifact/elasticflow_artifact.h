@@ -23,7 +23,7 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::artifact {
 
 /// Takes no options.
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_elasticflow_artifact(
@@ -31,4 +31,4 @@ namespace rubato {
 
 [[nodiscard]] PolicyInfo elasticflow_artifact_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::artifact

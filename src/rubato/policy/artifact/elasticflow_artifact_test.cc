@@ -10,7 +10,7 @@
 #include "rubato/base/check.h"
 #include "rubato/core/plan_checker.h"
 
-namespace rubato {
+namespace rubato::policy::artifact {
 namespace {
 
 constexpr int kBatch = 64;
@@ -374,4 +374,4 @@ TEST(ElasticFlowArtifact, RejectsOptionsAndForeignState) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::artifact

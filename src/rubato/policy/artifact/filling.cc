@@ -5,7 +5,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 namespace {
 
 constexpr int kNoStep = -1;       // In `share_`: the plan has no breakpoint here.
@@ -259,4 +259,4 @@ void fill(const Demand& demand, const Frame& frame, Steps& free, FillScratch& sc
   Fill(demand, frame, free, scratch, booking).run();
 }
 
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

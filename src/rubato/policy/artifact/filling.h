@@ -18,7 +18,7 @@
 #include "rubato/core/scaling_curve.h"
 #include "rubato/policy/artifact/steps.h"
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 
 /// What must be planned. Borrowed for one call.
 struct Demand {
@@ -52,4 +52,4 @@ struct FillScratch {
 void fill(const Demand& demand, const Frame& frame, Steps& free, FillScratch& scratch,
           Booking& booking);
 
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

@@ -7,7 +7,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/artifact/frame_test.h"
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 namespace {
 
 // One step per second for each GPU.
@@ -172,4 +172,4 @@ TEST(ArtifactFilling, BooksWhatItTakesAndTakesWhatItBooks) {
 }
 
 }  // namespace
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

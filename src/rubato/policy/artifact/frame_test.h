@@ -3,7 +3,7 @@
 
 #include "rubato/policy/artifact/filling.h"
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 
 inline constexpr Frame kFrame{.now = 0, .slot = 10, .gpus = 4};
 
@@ -15,4 +15,4 @@ inline constexpr Frame kFrame{.now = 0, .slot = 10, .gpus = 4};
   return value;
 }
 
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

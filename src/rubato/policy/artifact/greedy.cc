@@ -7,7 +7,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -131,4 +131,4 @@ void hand_out(Books& books, const Frame& frame, Steps& free) {
   books = greedy.sorted();
 }
 
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

@@ -14,10 +14,10 @@
 #include "rubato/policy/artifact/books.h"
 #include "rubato/policy/artifact/filling.h"
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 
 /// Raises jobs one level at a time while there are spare GPUs and someone can use them. `free` is
 /// what the plans leave over; jobs end up sorted by their last marginal cost, dearest first.
 void hand_out(Books& books, const Frame& frame, Steps& free);
 
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 
 bool Groups::begin_round(int rounds_between_restarts) {
   restarts_ = rounds_ > 0 && rounds_ % rounds_between_restarts == 0;
@@ -28,4 +28,4 @@ void Groups::restore(int rounds, std::set<Group> known) {
   known_ = std::move(known);
 }
 
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

@@ -9,7 +9,7 @@
 #include <set>
 #include <tuple>
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 
 struct Group {
   int first_gpu = 0;
@@ -40,4 +40,4 @@ class Groups {
   std::set<Group> known_;
 };
 
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

@@ -6,7 +6,7 @@
 
 #include "rubato/base/time.h"
 
-namespace rubato {
+namespace rubato::policy::artifact {
 
 /// Rising moments with the pauses they cost; sums over a stretch in logarithmic time.
 class PlannedStalls {
@@ -35,4 +35,4 @@ class PlannedStalls {
   std::vector<Duration> total_;  // Pauses up to and including each moment.
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::artifact

@@ -4,7 +4,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::artifact {
 namespace {
 
 TEST(PlannedStalls, SumsWhatLiesStrictlyInside) {
@@ -49,4 +49,4 @@ TEST(PlannedStalls, AgreesWithAPlainSum) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::artifact

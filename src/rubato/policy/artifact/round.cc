@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 namespace {
 
 // Lays all jobs onto the empty cluster, earliest deadline first; false if any would be late. All
@@ -84,4 +84,4 @@ void charge(Books& books, Groups& groups, const ResizeCost& costs) {
   groups.end_round();
 }
 
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

@@ -10,7 +10,7 @@
 #include "rubato/policy/artifact/groups.h"
 #include "rubato/predict/resize_cost.h"
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 
 /// Plans the admitted jobs and the arrivals together. If nobody would be late, all arrivals join
 /// the books, else only those of best effort. Leaves every job in the books planned and with its
@@ -22,4 +22,4 @@ namespace rubato::artifact {
 /// Sorts by GPUs, most first, and charges every running job the pause of this round.
 void charge(Books& books, Groups& groups, const ResizeCost& costs);
 
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace rubato {
+namespace rubato::policy::artifact {
 namespace {
 
 constexpr int kWidest = 1024;       // Workers of the widest job the charge must hold for.
@@ -53,4 +53,4 @@ double RoundCharges::expected(Instant now, Duration window, Duration slot) const
   return to_seconds(window) / std::max(gap, to_seconds(slot));
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::artifact

@@ -7,7 +7,7 @@
 #include "rubato/base/time.h"
 #include "rubato/predict/resize_cost.h"
 
-namespace rubato {
+namespace rubato::policy::artifact {
 
 /// Counts rounds as the engine does, since every so many of them restarts all trainer processes.
 class RoundCharges {
@@ -36,4 +36,4 @@ class RoundCharges {
   Instant first_{};
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::artifact

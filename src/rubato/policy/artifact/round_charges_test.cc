@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rubato {
+namespace rubato::policy::artifact {
 namespace {
 
 // Rounds restart everything once in `slot` of them.
@@ -80,4 +80,4 @@ TEST(RoundCharges, GoOnFromARestoredCount) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::artifact

@@ -8,7 +8,7 @@
 #include "rubato/policy/artifact/frame_test.h"
 #include "rubato/policy/artifact/greedy.h"
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 namespace {
 
 BookedJob job(std::uint64_t id, double left, WholeSeconds deadline) {
@@ -227,4 +227,4 @@ TEST(ArtifactCaps, FollowTheHandWrittenTable) {
 }
 
 }  // namespace
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 namespace {
 
 // Where the step after this one begins; kForever if it is the last.
@@ -64,4 +64,4 @@ WholeSeconds align_up(WholeSeconds origin, WholeSeconds moment, WholeSeconds slo
   return origin + (span / slot + (span % slot > 0 ? 1 : 0)) * slot;
 }
 
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 
 using WholeSeconds = std::int64_t;
 
@@ -47,4 +47,4 @@ void give_back(const Steps& free, const Held& held, int gpus, WholeSeconds until
 /// The first moment at or after `moment` that is a whole number of slots from `origin`.
 [[nodiscard]] WholeSeconds align_up(WholeSeconds origin, WholeSeconds moment, WholeSeconds slot);
 
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

@@ -7,7 +7,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/artifact/frame_test.h"
 
-namespace rubato::artifact {
+namespace rubato::policy::artifact {
 namespace {
 
 constexpr WholeSeconds kHorizon = 40;
@@ -69,4 +69,4 @@ TEST(ArtifactSteps, GivingBackAddsSecondBySecond) {
 }
 
 }  // namespace
-}  // namespace rubato::artifact
+}  // namespace rubato::policy::artifact

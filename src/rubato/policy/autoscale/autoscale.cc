@@ -7,8 +7,10 @@
 #include "rubato/policy/rounds/home_pool.h"
 #include "rubato/policy/rounds/round_policy.h"
 
-namespace rubato {
+namespace rubato::policy::autoscale {
 namespace {
+
+using rounds::Seat;
 
 /// What is remembered of a job. Speeds are looked up, so that they are always the latest.
 struct Memory {
@@ -43,13 +45,13 @@ int rung_within(const std::vector<int>& ladder, int workers) {
   return found == ladder.begin() ? 0 : *(found - 1);
 }
 
-class Autoscale final : public RoundPolicy {
+class Autoscale final : public rounds::RoundPolicy {
  public:
   explicit Autoscale(const AutoscaleOptions& options) : options_(options) {}
 
  protected:
   void hold_round(const View& view, std::span<Seat> seats) override {
-    choose_home_pools(view, seats);
+    rounds::choose_home_pools(view, seats);
     std::vector<int> free(view.capacity.begin(), view.capacity.end());
     std::vector<bool> someone_waits(free.size(), false);
     for (Seat& seat : seats) {
@@ -284,4 +286,4 @@ PolicyInfo autoscale_policy() {
           .make = make_autoscale};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::autoscale

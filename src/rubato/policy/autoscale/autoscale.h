@@ -20,7 +20,7 @@
 #include "rubato/policy/autoscale/worker_autoscaler.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::autoscale {
 
 struct AutoscaleOptions {
   bool by_utility = false;
@@ -39,4 +39,4 @@ struct AutoscaleOptions {
 
 [[nodiscard]] PolicyInfo autoscale_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::autoscale

@@ -6,7 +6,7 @@
 
 #include "rubato/policy/testing/elastic_scene_test.h"
 
-namespace rubato {
+namespace rubato::policy::autoscale {
 namespace {
 
 Scene::Make autoscale_with(std::string_view options) {
@@ -167,4 +167,4 @@ TEST(Autoscale, RejectsOptionsItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::autoscale

@@ -7,7 +7,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato {
+namespace rubato::policy::autoscale {
 namespace {
 
 // The next count above, if there is one.
@@ -71,4 +71,4 @@ int next_count(std::span<const Visit> visits, std::span<const int> ladder, const
   return is_known ? visits[failing].workers : visits[failing + 1].workers;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::autoscale

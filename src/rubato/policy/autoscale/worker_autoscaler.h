@@ -13,7 +13,7 @@
 
 #include "rubato/core/value.h"
 
-namespace rubato {
+namespace rubato::policy::autoscale {
 
 /// What a job has seen at one worker count.
 struct Visit {
@@ -48,4 +48,4 @@ struct AutoscaleSearch {
 [[nodiscard]] int next_count(std::span<const Visit> visits, std::span<const int> ladder,
                              const StepPays& pays, const AutoscaleSearch& search = {});
 
-}  // namespace rubato
+}  // namespace rubato::policy::autoscale

@@ -9,7 +9,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::autoscale {
 namespace {
 
 std::vector<int> ladder_to(int workers_max, int spawn = 1) {
@@ -158,4 +158,4 @@ TEST(WorkerAutoscaler, PaysNothingForWhatIsLateAnyway) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::autoscale

@@ -12,7 +12,7 @@
 #include "rubato/core/job_state.h"
 #include "rubato/policy/rounds/gang.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 
 /// Ties by id. Cheap to join and to leave anywhere in the line.
 class ArrivalLines {
@@ -21,9 +21,9 @@ class ArrivalLines {
   using Line = std::set<Place>;
   using Pools = std::vector<PoolId>;  // Rising.
 
-  void join(const JobState& job, const std::vector<Gang>& choices) {
+  void join(const JobState& job, const std::vector<rounds::Gang>& choices) {
     Pools pools;
-    for (const Gang& gang : choices) {
+    for (const rounds::Gang& gang : choices) {
       pools.push_back(gang.pool);
     }
     std::ranges::sort(pools);
@@ -54,4 +54,4 @@ class ArrivalLines {
   std::unordered_map<JobId, std::pair<Pools, Place>> places_;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

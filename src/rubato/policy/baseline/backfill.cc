@@ -11,8 +11,10 @@
 #include "rubato/core/ledger.h"
 #include "rubato/policy/rounds/gang_policy.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 namespace {
+
+using rounds::Gang;
 
 // Time without progress that a start will cost.
 Duration launch_pause(const JobState& job, int workers, const View& view) {
@@ -27,7 +29,7 @@ Duration launch_pause(const JobState& job, int workers, const View& view) {
   return Duration{};
 }
 
-class Backfill final : public GangPolicy {
+class Backfill final : public rounds::GangPolicy {
  public:
   explicit Backfill(BackfillOptions options) : options_(options) {}
 
@@ -108,7 +110,7 @@ class Backfill final : public GangPolicy {
     Stretch best;
     for (const Gang& where : choices(job.id())) {
       const Duration span =
-          launch_pause(job, where.workers, view) + run_time_left(job, where, view);
+          launch_pause(job, where.workers, view) + rounds::run_time_left(job, where, view);
       const Instant from = ledgers[where.pool.value].earliest_fit(view.now, span, where.workers);
       if (from < best.from) {
         best = {.from = from, .span = span, .where = where};
@@ -181,4 +183,4 @@ PolicyInfo backfill_policy() {
           .make = make_backfill};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

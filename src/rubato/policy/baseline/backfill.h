@@ -17,7 +17,7 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 
 struct BackfillOptions {
   int depth = 10'000;  // Jobs in line that get a reservation.
@@ -30,4 +30,4 @@ struct BackfillOptions {
 
 [[nodiscard]] PolicyInfo backfill_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

@@ -7,7 +7,7 @@
 #include "rubato/policy/testing/policy_scene.h"
 #include "rubato/policy/testing/random_gangs_test.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 namespace {
 
 Scene::Make backfill(std::string_view options = "") {
@@ -158,4 +158,4 @@ TEST(Backfill, EqualsReservationsOnAGridOfSeconds) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

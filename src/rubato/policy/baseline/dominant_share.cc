@@ -5,7 +5,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 
 DominantShares::DominantShares(std::vector<double> capacity, std::vector<double> weights)
     : capacity_(std::move(capacity)),
@@ -44,4 +44,4 @@ std::size_t DominantShares::poorest(const std::vector<bool>& is_served) const {
   return poorest;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

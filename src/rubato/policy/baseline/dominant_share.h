@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace rubato {
+namespace rubato::policy::baseline {
 
 /// What users hold and what there is.
 class DominantShares {
@@ -34,4 +34,4 @@ class DominantShares {
   std::vector<double> shares_;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

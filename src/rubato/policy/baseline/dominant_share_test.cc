@@ -6,7 +6,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 namespace {
 
 // Serves users with tasks that are all alike until the poorest one does not fit, or nobody does.
@@ -102,4 +102,4 @@ TEST(DominantShares, KeepUsersWithinOneTaskOfEachOtherOnRandomDemands) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

@@ -9,8 +9,11 @@
 #include "rubato/policy/rounds/gang.h"
 #include "rubato/policy/rounds/round_policy.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 namespace {
+
+using rounds::Gang;
+using rounds::Seat;
 
 /// A job as a task, and where it can run.
 struct Task {
@@ -36,12 +39,13 @@ using Tenants = std::map<std::string_view, Tenant>;
 std::vector<Gang> task_gangs(const JobState& job, const View& view) {
   std::vector<Gang> gangs;
   for (const Pool& pool : view.topology.pools()) {
-    if (const auto gang = gang_in(job, pool, view); gang && job.job.requested <= pool.gpus) {
+    if (const auto gang = rounds::gang_in(job, pool, view);
+        gang && job.job.requested <= pool.gpus) {
       gangs.push_back(*gang);
     }
   }
   if (gangs.empty()) {
-    gangs.push_back(gang_of(job, view).value_or(Gang{}));
+    gangs.push_back(rounds::gang_of(job, view).value_or(Gang{}));
   }
   static_cast<void>(std::ranges::stable_partition(
       gangs, [&](const Gang& gang) { return job.share > 0 && gang.pool == job.pool(); }));
@@ -115,7 +119,7 @@ std::vector<double> weights_of(const Tenants& tenants, std::span<const TenantSha
   return weights;
 }
 
-class Drf final : public RoundPolicy {
+class Drf final : public rounds::RoundPolicy {
  public:
   explicit Drf(DrfOptions options) : options_(options) {}
 
@@ -207,4 +211,4 @@ PolicyInfo drf_policy() {
           .make = make_drf};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

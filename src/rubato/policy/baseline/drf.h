@@ -16,7 +16,7 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 
 struct DrfOptions {
   bool strict = false;
@@ -30,4 +30,4 @@ struct DrfOptions {
 
 [[nodiscard]] PolicyInfo drf_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

@@ -6,7 +6,7 @@
 
 #include "rubato/policy/testing/elastic_scene_test.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 namespace {
 
 Result<std::unique_ptr<Policy>> drf() { return make_drf(PolicyOptions{}); }
@@ -170,4 +170,4 @@ TEST(Drf, IsFairBetweenTenantsOnRandomJobs) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

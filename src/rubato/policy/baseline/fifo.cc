@@ -6,10 +6,10 @@
 #include "rubato/policy/baseline/arrival_lines.h"
 #include "rubato/policy/rounds/gang_policy.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 namespace {
 
-class Fifo final : public GangPolicy {
+class Fifo final : public rounds::GangPolicy {
  protected:
   void joins(const JobState& job, const View& /*view*/) override {
     if (!is_running(job.id())) {
@@ -25,12 +25,12 @@ class Fifo final : public GangPolicy {
     std::set<PoolId> taken;  // By jobs that could not start.
     while (const ArrivalLines::Place* first = first_outside(taken)) {
       const JobId job = first->second;
-      const auto where = std::ranges::find_if(choices(job), [&](const Gang& gang) {
+      const auto where = std::ranges::find_if(choices(job), [&](const rounds::Gang& gang) {
         return !taken.contains(gang.pool) &&
                gang.workers <= view.capacity[gang.pool.value] - gpus_used(gang.pool);
       });
       if (where == choices(job).end()) {
-        for (const Gang& gang : choices(job)) {
+        for (const rounds::Gang& gang : choices(job)) {
           taken.insert(gang.pool);
         }
         continue;
@@ -79,4 +79,4 @@ PolicyInfo fifo_policy() {
           .make = make_fifo};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

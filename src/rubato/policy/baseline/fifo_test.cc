@@ -8,7 +8,7 @@
 #include "rubato/policy/testing/policy_scene.h"
 #include "rubato/policy/testing/random_gangs_test.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 namespace {
 
 Result<std::unique_ptr<Policy>> fifo() { return make_fifo(PolicyOptions{}); }
@@ -189,4 +189,4 @@ TEST(Fifo, EqualsTheClosedFormOnRandomJobs) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

@@ -5,17 +5,17 @@
 
 #include "rubato/policy/afs/pool_sharers.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 namespace {
 
 // The sharer with the fewest GPUs is next, ties in their order; who does not fit is out.
-void fill_evenly(std::span<Sharer> sharers, int gpus_free) {
+void fill_evenly(std::span<afs::Sharer> sharers, int gpus_free) {
   std::set<std::pair<int, std::size_t>> line;
   for (std::size_t i = 0; i < sharers.size(); ++i) {
     line.emplace(0, i);
   }
   while (!line.empty() && gpus_free > 0) {
-    Sharer& sharer = sharers[line.begin()->second];
+    afs::Sharer& sharer = sharers[line.begin()->second];
     const std::size_t index = line.begin()->second;
     line.erase(line.begin());
     if (sharer.can_grow() && sharer.next_gpus() <= gpus_free) {
@@ -26,10 +26,10 @@ void fill_evenly(std::span<Sharer> sharers, int gpus_free) {
   }
 }
 
-class MaxMin final : public RoundPolicy {
+class MaxMin final : public rounds::RoundPolicy {
  protected:
-  void hold_round(const View& view, std::span<Seat> seats) override {
-    std::vector<PoolSharers> pools = sharers_by_pool(view, seats, /*packs=*/false);
+  void hold_round(const View& view, std::span<rounds::Seat> seats) override {
+    std::vector<afs::PoolSharers> pools = afs::sharers_by_pool(view, seats, /*packs=*/false);
     for (std::size_t pool = 0; pool < pools.size(); ++pool) {
       fill_evenly(pools[pool].sharers, view.capacity[pool]);
       pools[pool].seat_all();
@@ -56,4 +56,4 @@ PolicyInfo max_min_policy() {
           .make = make_max_min};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

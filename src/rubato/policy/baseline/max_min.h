@@ -11,11 +11,11 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 
 /// Takes no options.
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_max_min(const PolicyOptions& options);
 
 [[nodiscard]] PolicyInfo max_min_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

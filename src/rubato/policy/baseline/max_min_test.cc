@@ -6,7 +6,7 @@
 
 #include "rubato/policy/testing/elastic_scene_test.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 namespace {
 
 Result<std::unique_ptr<Policy>> max_min() { return make_max_min(PolicyOptions{}); }
@@ -74,4 +74,4 @@ TEST(MaxMin, IsMaxMinFairOnRandomJobs) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

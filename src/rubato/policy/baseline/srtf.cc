@@ -5,19 +5,21 @@
 #include "rubato/policy/rounds/gang_policy.h"
 #include "rubato/policy/rounds/pools_fill.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 namespace {
+
+using rounds::Rank;
 
 // Ranks: run time left of who waits; of who runs, the finish if nothing holds it up. Both in
 // microseconds, so that the second less the present is the first.
-class Srtf final : public GangPolicy {
+class Srtf final : public rounds::GangPolicy {
  public:
   [[nodiscard]] std::string save() const override {
     std::map<JobId, std::int64_t> finishes = loaded_;
     for (const Rank& rank : pools_.running()) {
       finishes[rank.job] = rank.value;
     }
-    std::string state = GangPolicy::save();
+    std::string state = rounds::GangPolicy::save();
     for (const auto& [job, finish] : finishes) {
       append_line(state, "finish", {static_cast<std::int64_t>(job.value), finish});
     }
@@ -45,7 +47,7 @@ class Srtf final : public GangPolicy {
   }
 
   void hold_round(const View& view, Decision& decision) override {
-    const PoolsFill::Changes changes =
+    const rounds::PoolsFill::Changes changes =
         pools_.fill(view.capacity, view.now.time_since_epoch().count());
     for (const JobId job : changes.stops) {
       stop(job, decision);
@@ -76,8 +78,8 @@ class Srtf final : public GangPolicy {
 
  private:
   void rank_anew(const JobState& job, const View& view) {
-    const Gang& where = gang(job.id());
-    const Duration left = run_time_left(job, where, view);
+    const rounds::Gang& where = gang(job.id());
+    const Duration left = rounds::run_time_left(job, where, view);
     if (is_running(job.id())) {
       run(job, later(view.now, left));
     } else {
@@ -90,7 +92,7 @@ class Srtf final : public GangPolicy {
                choices(job.id()));
   }
 
-  PoolsFill pools_;
+  rounds::PoolsFill pools_;
   std::map<JobId, std::int64_t> loaded_;  // Finishes, until the cache is read anew.
 };
 
@@ -113,4 +115,4 @@ PolicyInfo srtf_policy() {
           .make = make_srtf};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

@@ -17,11 +17,11 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 
 /// Takes no options.
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_srtf(const PolicyOptions& options);
 
 [[nodiscard]] PolicyInfo srtf_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

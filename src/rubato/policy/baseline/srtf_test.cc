@@ -9,7 +9,7 @@
 #include "rubato/policy/testing/policy_scene.h"
 #include "rubato/policy/testing/random_gangs_test.h"
 
-namespace rubato {
+namespace rubato::policy::baseline {
 namespace {
 
 Result<std::unique_ptr<Policy>> srtf() { return make_srtf(PolicyOptions{}); }
@@ -133,8 +133,9 @@ std::map<JobId, int> shares_by_definition(Scene& scene) {
   const View view = scene.view();
   std::vector<std::tuple<Duration, Instant, JobId, int>> order;
   view.jobs.for_each([&](const JobState& job) {
-    const Gang gang = *gang_of(job, view);
-    order.emplace_back(run_time_left(job, gang, view), job.job.arrival, job.id(), gang.workers);
+    const rounds::Gang gang = *rounds::gang_of(job, view);
+    order.emplace_back(rounds::run_time_left(job, gang, view), job.job.arrival, job.id(),
+                       gang.workers);
   });
   std::ranges::sort(order);
   int free = view.capacity[0];
@@ -164,4 +165,4 @@ TEST(Srtf, EqualsTheSortedWalkOnRandomJobs) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::baseline

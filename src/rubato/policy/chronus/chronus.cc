@@ -12,8 +12,10 @@
 #include "rubato/policy/rounds/fixed_rounds.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::chronus {
 namespace {
+
+using rounds::Gang;
 
 /// What a job is owed; guaranteed jobs stand in the book as well.
 enum class LeaseStanding { BestEffort, Demoted, Guaranteed, Lost };
@@ -81,7 +83,7 @@ NextLease Chronus::next_lease_use() const {
 }
 
 Verdict Chronus::judge(const JobState& job, const View& view) {
-  Verdict verdict{.job = job.id(), .reason = why_unrunnable(job, view)};
+  Verdict verdict{.job = job.id(), .reason = rounds::why_unrunnable(job, view)};
   if (verdict.reason != Reason::None) {
     verdict.kind = VerdictKind::Refuse;
     return verdict;
@@ -156,8 +158,8 @@ void Chronus::show_plans(const View& view, Decision& decision) const {
 }
 
 SpotJob Chronus::spot_job(const JobState& job, const View& view) const {
-  const Gang gang = *gang_of(job, view);
-  const Duration left = run_time_left(job, gang, view);
+  const Gang gang = *rounds::gang_of(job, view);
+  const Duration left = rounds::run_time_left(job, gang, view);
   SpotJob spot{.key = to_seconds(left) * gang.workers, .job = &job};
   switch (standings_.at(job.id())) {
     case LeaseStanding::Lost:
@@ -204,7 +206,7 @@ void Chronus::fill_spot(std::vector<int>& free, const View& view,
     const JobState& job = *spot.job;
     const auto entry = book_.entries().find(job.id());
     std::vector<Gang> gangs = entry != book_.entries().end() ? std::vector<Gang>{entry->second.gang}
-                                                             : gangs_of(job, view);
+                                                             : rounds::gangs_of(job, view);
     std::ranges::stable_sort(
         gangs, {}, [&](const Gang& gang) { return job.share == 0 || gang.pool != job.pool(); });
     for (const Gang& gang : gangs) {
@@ -235,7 +237,7 @@ void Chronus::hold_round(const View& view, Decision& decision) {
     }
   }
   fill_spot(free, view, targets);
-  run_only(targets, view, decision);
+  rounds::run_only(targets, view, decision);
   decision.is_round = !decision.targets.empty();
 }
 
@@ -340,4 +342,4 @@ PolicyInfo chronus_policy() {
           .make = make_chronus};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::chronus

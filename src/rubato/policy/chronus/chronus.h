@@ -28,7 +28,7 @@
 #include "rubato/policy/chronus/lease_book.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::chronus {
 
 struct ChronusOptions {
   Duration lease = from_seconds(1200);
@@ -43,4 +43,4 @@ struct ChronusOptions {
 
 [[nodiscard]] PolicyInfo chronus_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::chronus

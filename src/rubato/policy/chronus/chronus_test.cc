@@ -6,7 +6,7 @@
 
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::chronus {
 namespace {
 
 constexpr double kLease = 1200;
@@ -266,4 +266,4 @@ TEST(Chronus, OptionsAreChecked) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::chronus

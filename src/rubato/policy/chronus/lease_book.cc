@@ -7,8 +7,10 @@
 #include "rubato/policy/chronus/lease_need.h"
 #include "rubato/policy/rounds/fixed_rounds.h"
 
-namespace rubato {
+namespace rubato::policy::chronus {
 namespace {
+
+using rounds::Gang;
 
 // Deadlines further away count as this far: four weeks of leases of twenty minutes.
 constexpr std::int64_t kHorizonMax = 2'016;
@@ -234,7 +236,7 @@ LeaseBook::Admission LeaseBook::admit(const JobState& job, std::int64_t base, co
   Admission answer;
   const LeaseMoment moment{.base = base, .grid = grid, .view = view};
   const Instant deadline = deadlines_of(job).back().deadline;
-  const std::vector<Gang> gangs = gangs_of(job, view);
+  const std::vector<Gang> gangs = rounds::gangs_of(job, view);
   for (const Gang& gang : gangs) {
     if (place(job, gang, deadline, moment)) {
       answer.promised = deadline;
@@ -466,4 +468,4 @@ bool LeaseBook::restore(const SavedLine& line) {
   return false;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::chronus

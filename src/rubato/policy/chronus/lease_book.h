@@ -20,7 +20,7 @@
 #include "rubato/policy/saved_state.h"
 #include "rubato/policy/view.h"
 
-namespace rubato {
+namespace rubato::policy::chronus {
 
 struct LeaseBookOptions {
   double tolerance = 1;   // A deadline may be put off to this multiple of its distance.
@@ -33,7 +33,7 @@ struct LeaseBookOptions {
 class LeaseBook {
  public:
   struct Entry {
-    Gang gang{};
+    rounds::Gang gang{};
     Instant deadline{};                  // The last one, by which it is guaranteed to finish.
     std::vector<std::int64_t> leases{};  // Rising.
   };
@@ -74,8 +74,8 @@ class LeaseBook {
   using Members = std::vector<std::pair<const JobId, Entry>*>;
 
   [[nodiscard]] Members members(PoolId pool);
-  [[nodiscard]] std::optional<Entry> place(const JobState& job, const Gang& gang, Instant deadline,
-                                           const LeaseMoment& moment);
+  [[nodiscard]] std::optional<Entry> place(const JobState& job, const rounds::Gang& gang,
+                                           Instant deadline, const LeaseMoment& moment);
   [[nodiscard]] std::optional<Entry> place_anew(const JobState& job, const Entry& wanted,
                                                 const LeaseJob& planned, const LeaseMoment& moment);
   void shed_present(const Members& all, std::int64_t present, const View& view);
@@ -94,4 +94,4 @@ struct ValuedDeadline {
 };
 [[nodiscard]] std::vector<ValuedDeadline> deadlines_of(const JobState& job);
 
-}  // namespace rubato
+}  // namespace rubato::policy::chronus

@@ -6,7 +6,7 @@
 
 #include "rubato/base/time.h"
 
-namespace rubato {
+namespace rubato::policy::chronus {
 
 /// Both counted from time zero.
 class LeaseGrid {
@@ -39,4 +39,4 @@ class LeaseGrid {
   std::int64_t ticks_ = 1;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::chronus

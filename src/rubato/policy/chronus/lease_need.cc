@@ -5,7 +5,7 @@
 
 #include "rubato/policy/chronus/lease_plan.h"
 
-namespace rubato {
+namespace rubato::policy::chronus {
 namespace {
 
 std::int64_t leases_up(Duration span, Duration lease) {
@@ -28,14 +28,14 @@ Duration start_pause(const JobState& job, int workers, const View& view) {
   return Duration{};
 }
 
-int leases_needed(const JobState& job, const Gang& gang, bool holds_present,
+int leases_needed(const JobState& job, const rounds::Gang& gang, bool holds_present,
                   const LeaseMoment& moment) {
   const LeaseGrid& grid = moment.grid;
   const View& view = moment.view;
   const double speed = view.speed(job, gang.pool, gang.workers);
   const Duration pause = start_pause(job, gang.workers, view);
   const bool runs = job.share == gang.workers && job.pool() == gang.pool;
-  Duration left = run_time_left(job, gang, view);
+  Duration left = rounds::run_time_left(job, gang, view);
   Duration ran = job.usage.executed_at(view.now, job.share);
   if (runs) {
     left += std::max(Duration{}, job.progress.paused_until - view.now);
@@ -67,4 +67,4 @@ std::int64_t first_lease(const JobState& job, PoolId pool, const LeaseGrid& grid
   return upload > Duration{} ? grid.from(later(job.job.arrival, upload)) : 0;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::chronus

@@ -6,7 +6,7 @@
 #include "rubato/policy/rounds/gang.h"
 #include "rubato/policy/view.h"
 
-namespace rubato {
+namespace rubato::policy::chronus {
 
 /// When plans are made, for one call: the first lease they may have, and the world as it is.
 struct LeaseMoment {
@@ -22,11 +22,11 @@ struct LeaseMoment {
 /// there counts as done. At least what the estimate of the published code says, so that its margin
 /// is there; at least what the work needs with a start in each lease. One lease less is needed
 /// after each full lease.
-[[nodiscard]] int leases_needed(const JobState& job, const Gang& gang, bool holds_present,
+[[nodiscard]] int leases_needed(const JobState& job, const rounds::Gang& gang, bool holds_present,
                                 const LeaseMoment& moment);
 
 /// The first lease by whose beginning the job's data have arrived.
 [[nodiscard]] std::int64_t first_lease(const JobState& job, PoolId pool, const LeaseGrid& grid,
                                        const View& view);
 
-}  // namespace rubato
+}  // namespace rubato::policy::chronus

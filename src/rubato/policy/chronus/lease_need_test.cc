@@ -6,7 +6,7 @@
 #include "rubato/policy/chronus/lease_plan.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::chronus {
 namespace {
 
 constexpr double kLeaseSeconds = 1'200;
@@ -18,7 +18,7 @@ int need_of(int gpus, double run_seconds) {
   scene.run_until(0);
   const View view = scene.view();
   const LeaseGrid grid(from_seconds(kLeaseSeconds), from_seconds(300), Duration{});
-  return leases_needed(view.jobs.at(JobId{1}), Gang{.pool = PoolId{0}, .workers = gpus},
+  return leases_needed(view.jobs.at(JobId{1}), rounds::Gang{.pool = PoolId{0}, .workers = gpus},
                        /*holds_present=*/false, LeaseMoment{.base = 0, .grid = grid, .view = view});
 }
 
@@ -36,4 +36,4 @@ TEST(LeaseNeed, TheMarginIsCountedInWholeMinutes) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::chronus

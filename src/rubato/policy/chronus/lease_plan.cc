@@ -8,7 +8,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato {
+namespace rubato::policy::chronus {
 namespace {
 
 constexpr double kOverheadMinutes = 0.5;  // Per lease: 0.1 to stop and 0.4 to resume.
@@ -231,4 +231,4 @@ std::optional<std::vector<Leases>> best_leases(std::span<const LeaseJob> jobs,
   return leases;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::chronus

@@ -11,7 +11,7 @@
 
 #include "rubato/solve/linear_program.h"
 
-namespace rubato {
+namespace rubato::policy::chronus {
 
 /// What a job is worth if all its leases lie before number `end`.
 struct LeaseOption {
@@ -72,4 +72,4 @@ enum class NextLease { Spare, Use };
                                                              int capacity, NextLease next,
                                                              const SolveLimits& limits = {});
 
-}  // namespace rubato
+}  // namespace rubato::policy::chronus

@@ -8,7 +8,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::chronus {
 namespace {
 
 constexpr int kGpus = 8;
@@ -186,4 +186,4 @@ TEST(LeasePlan, SaysNothingWhenTheLimitStrikes) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::chronus

@@ -12,7 +12,7 @@
 #include "rubato/policy/rounds/round_timer.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::edf {
 namespace {
 
 // The fastest choice of the job within the free GPUs of any pool; no workers if nothing fits.
@@ -73,7 +73,7 @@ class Edf final : public Policy {
       return lines.error();
     }
     is_stale_ = true;
-    timer_ = RoundTimer{};
+    timer_ = rounds::RoundTimer{};
     for (const SavedLine& line : *lines) {
       if (line.word != "round" || line.numbers.size() != 1) {
         return unexpected(line);
@@ -115,7 +115,7 @@ class Edf final : public Policy {
   }
 
   Verdict judge(const JobState& job, const View& view) {
-    const Reason reason = why_unrunnable(job, view);
+    const Reason reason = rounds::why_unrunnable(job, view);
     if (reason != Reason::None) {
       return Verdict{.job = job.id(), .kind = VerdictKind::Refuse, .reason = reason};
     }
@@ -155,7 +155,7 @@ class Edf final : public Policy {
     }
   }
 
-  RoundTimer timer_;
+  rounds::RoundTimer timer_;
   bool is_stale_ = true;
   std::set<Urgency> order_;  // All admitted jobs.
   std::unordered_map<JobId, Urgency> places_;
@@ -181,4 +181,4 @@ PolicyInfo edf_policy() {
           .make = make_edf};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::edf

@@ -15,11 +15,11 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::edf {
 
 /// Takes no options.
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_edf(const PolicyOptions& options);
 
 [[nodiscard]] PolicyInfo edf_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::edf

@@ -14,7 +14,7 @@
 #include "rubato/policy/rounds/gang.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::edf {
 namespace {
 
 class EdfAc final : public Policy {
@@ -127,7 +127,7 @@ bool EdfAc::admit(const JobState& job, const View& view, Decision& decision) {
 }
 
 Verdict EdfAc::judge(const JobState& job, const View& view, Decision& decision) {
-  Verdict verdict{.job = job.id(), .reason = why_unrunnable(job, view)};
+  Verdict verdict{.job = job.id(), .reason = rounds::why_unrunnable(job, view)};
   const bool wants_promise = job.job_class == JobClass::Slo && job.job.has_deadline();
   if (verdict.reason != Reason::None) {
     verdict.kind = VerdictKind::Refuse;
@@ -367,4 +367,4 @@ PolicyInfo edf_ac_policy() {
           .make = make_edf_ac};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::edf

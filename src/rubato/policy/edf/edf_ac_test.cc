@@ -10,7 +10,7 @@
 #include "rubato/policy/testing/elastic_scene_test.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::edf {
 namespace {
 
 Result<std::unique_ptr<Policy>> edf_ac() { return make_edf_ac(PolicyOptions{}); }
@@ -289,4 +289,4 @@ TEST(EdfAc, AdmitsExactlyWhatOneMachineCanDoInTime) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::edf

@@ -9,7 +9,7 @@
 #include "rubato/policy/testing/elastic_scene_test.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::edf {
 namespace {
 
 Result<std::unique_ptr<Policy>> edf() { return make_edf(PolicyOptions{}); }
@@ -190,4 +190,4 @@ TEST(Edf, EqualsTheSortedWalkOnRandomJobs) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::edf

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace rubato {
+namespace rubato::policy::edf {
 namespace {
 
 // Doubles are added in another order here than while the job runs.
@@ -171,4 +171,4 @@ std::optional<ForwardPlan> plan_forward(const ForwardRequest& request, const Led
   return walk.result();
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::edf

@@ -10,7 +10,7 @@
 #include "rubato/core/ledger.h"
 #include "rubato/policy/view.h"
 
-namespace rubato {
+namespace rubato::policy::edf {
 
 struct ForwardRequest {
   const JobState& job;
@@ -35,4 +35,4 @@ struct ForwardPlan {
 /// The first of anchor, anchor + grid, anchor + 2 grid, ... that is not before `moment`.
 [[nodiscard]] Instant next_on_grid(Instant moment, Instant anchor, Duration grid);
 
-}  // namespace rubato
+}  // namespace rubato::policy::edf

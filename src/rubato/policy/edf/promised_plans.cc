@@ -8,7 +8,7 @@
 #include "rubato/base/check.h"
 #include "rubato/policy/edf/urgency.h"
 
-namespace rubato {
+namespace rubato::policy::edf {
 namespace {
 
 // Stops at each round cost seconds; rounds closer together than this would leave no time to train.
@@ -165,4 +165,4 @@ bool fits_alone(const JobState& job, Instant from, const View& view) {
       .has_value();
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::edf

@@ -10,7 +10,7 @@
 #include "rubato/policy/edf/forward_plan.h"
 #include "rubato/policy/view.h"
 
-namespace rubato {
+namespace rubato::policy::edf {
 
 /// What keeps a promise.
 struct Promise {
@@ -51,4 +51,4 @@ using Promises = std::map<JobId, Promise>;
 /// True if the job could keep its deadline on the empty cluster.
 [[nodiscard]] bool fits_alone(const JobState& job, Instant from, const View& view);
 
-}  // namespace rubato
+}  // namespace rubato::policy::edf

@@ -5,7 +5,7 @@
 
 #include "rubato/core/job_state.h"
 
-namespace rubato {
+namespace rubato::policy::edf {
 
 /// (deadline, arrival, id).
 using Urgency = std::tuple<Instant, Instant, JobId>;
@@ -16,4 +16,4 @@ using Urgency = std::tuple<Instant, Instant, JobId>;
   return {is_last ? kNever : job.job.deadline, job.job.arrival, job.id()};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::edf

@@ -5,7 +5,7 @@
 
 #include "rubato/policy/elasticflow/elasticflow.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 namespace {
 
 bool wants_promise(const JobState& job) {
@@ -123,4 +123,4 @@ void ElasticFlow::insert_by_deadline(const JobState& newcomer, std::vector<const
   jobs.insert(std::ranges::lower_bound(jobs, key(&newcomer), {}, key), &newcomer);
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

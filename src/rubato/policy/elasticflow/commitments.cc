@@ -4,7 +4,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 namespace {
 
 // Below this many entries a sweep is not worth its trouble.
@@ -151,4 +151,4 @@ const Standing* Commitments::Reading::find(JobId job) {
   return &next_->standing;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

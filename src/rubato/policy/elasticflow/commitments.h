@@ -10,7 +10,7 @@
 #include "rubato/core/ledger.h"
 #include "rubato/core/plan.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 
 /// A promised job's plan together with the deadline it keeps.
 struct Commitment {
@@ -99,4 +99,4 @@ class Commitments::Reading {
   Instant now_;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

@@ -9,7 +9,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/testing/timeline_test.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 namespace {
 
 constexpr std::array kFour = {4};
@@ -146,4 +146,4 @@ TEST(Commitments, AgreeWithTheirLedger) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

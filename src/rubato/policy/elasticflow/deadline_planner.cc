@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 namespace {
 
 // Of a slot: the margin of late plans that are to end on time and not before.
@@ -118,7 +118,7 @@ bool DeadlinePlanner::plan_once(std::span<const JobState* const> jobs, const Job
 }
 
 // The rounds after the coming one that these plans cause.
-PlannedStalls DeadlinePlanner::stalls_of(const std::vector<Commitment>& plans) const {
+artifact::PlannedStalls DeadlinePlanner::stalls_of(const std::vector<Commitment>& plans) const {
   std::set<Instant> moments;
   for (const Commitment& each : plans) {
     for (const PlanSegment& segment : each.plan.segments) {
@@ -127,7 +127,7 @@ PlannedStalls DeadlinePlanner::stalls_of(const std::vector<Commitment>& plans) c
       }
     }
   }
-  PlannedStalls stalls;
+  artifact::PlannedStalls stalls;
   for (const Instant at : moments) {
     stalls.add(at, charges_.ordinary(view_.costs));
   }
@@ -191,4 +191,4 @@ std::optional<PlanSet> DeadlinePlanner::plan(std::span<const JobState* const> jo
   return std::nullopt;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

@@ -17,7 +17,7 @@
 #include "rubato/policy/elasticflow/progressive_filling.h"
 #include "rubato/policy/view.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 
 /// Why plans are made anew; decides how much time jobs must keep in hand for rounds to come.
 enum class Occasion {
@@ -29,7 +29,7 @@ enum class Occasion {
 /// Plans in deadline order and the rounds they cause.
 struct PlanSet {
   std::vector<Commitment> plans{};
-  PlannedStalls stalls{};
+  artifact::PlannedStalls stalls{};
 };
 
 /// Borrows its arguments; made for one decision. `start` is the round from which on plans may
@@ -43,7 +43,7 @@ class DeadlinePlanner {
   };
 
   /// `grace`: none if null.
-  DeadlinePlanner(const View& view, const RoundCharges& charges, Instant start,
+  DeadlinePlanner(const View& view, const artifact::RoundCharges& charges, Instant start,
                   const DeadlineGrace* grace = nullptr)
       : view_(view), charges_(charges), start_(start), grace_(grace) {}
 
@@ -70,7 +70,7 @@ class DeadlinePlanner {
                                Occasion occasion, const Tactic& tactic, PlanSet& set) const;
   [[nodiscard]] std::optional<Plan> plan_one(const JobState& job, const FillRequest& like,
                                              std::span<const Ledger> ledgers) const;
-  [[nodiscard]] PlannedStalls stalls_of(const std::vector<Commitment>& plans) const;
+  [[nodiscard]] artifact::PlannedStalls stalls_of(const std::vector<Commitment>& plans) const;
   [[nodiscard]] bool all_complete(std::span<const JobState* const> jobs, const PlanSet& set) const;
 
   [[nodiscard]] Instant deadline_of(const JobState& job) const {
@@ -79,9 +79,9 @@ class DeadlinePlanner {
   [[nodiscard]] bool ends_before_plans(const JobState& job) const;
 
   const View& view_;
-  const RoundCharges& charges_;
+  const artifact::RoundCharges& charges_;
   Instant start_;
   const DeadlineGrace* grace_;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

@@ -6,7 +6,7 @@
 
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 namespace {
 
 /// A moment of a cluster, to be planned for.
@@ -52,7 +52,7 @@ struct Desk {
   std::vector<int> capacity;
   JobTable jobs;
   Random random{1};
-  RoundCharges charges;
+  artifact::RoundCharges charges;
   std::vector<const JobState*> in_order;
 };
 
@@ -185,4 +185,4 @@ TEST(DeadlinePlanner, ReservesTimeForRoundsOnlyWhereTheyStopEveryone) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

@@ -8,8 +8,10 @@
 #include "rubato/policy/elasticflow/pools.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 namespace {
+
+using artifact::PlannedStalls;
 
 bool stops_everyone(const View& view) { return view.costs.accounting() == Accounting::Artifact; }
 
@@ -466,4 +468,4 @@ Status ElasticFlow::load(std::string_view state) {
   return ok_status();
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

@@ -36,7 +36,7 @@
 #include "rubato/policy/policy_info.h"
 #include "rubato/policy/rounds/round_timer.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 
 struct ElasticFlowOptions {
   /// Plans made anew within one slot at most, counted in jobs: bounds what an overload can cost, to
@@ -79,7 +79,7 @@ class ElasticFlow final : public Policy, public Hypothetical {
   static void insert_by_deadline(const JobState& newcomer, std::vector<const JobState*>& jobs);
   void adopt(PlanSet set, const View& view, Decision& decision);
 
-  [[nodiscard]] PlannedStalls stalls_after(Instant moment, const View& view) const;
+  [[nodiscard]] artifact::PlannedStalls stalls_after(Instant moment, const View& view) const;
   [[nodiscard]] bool holds(const JobState& job, const Plan& plan, const View& view,
                            Instant start) const;
   void correct(const JobState& job, const View& view, Decision& decision);
@@ -99,8 +99,8 @@ class ElasticFlow final : public Policy, public Hypothetical {
   [[nodiscard]] bool causes_rounds(const Plan& plan, const View& view) const;
 
   ElasticFlowOptions options_;
-  RoundTimer timer_;
-  RoundCharges charges_;
+  rounds::RoundTimer timer_;
+  artifact::RoundCharges charges_;
   bool opportunity_ = false;  // Something happened that a round could make use of.
   Instant budget_from_{};     // Start of the slot for which replans are counted.
   long replanned_ = 0;
@@ -109,7 +109,7 @@ class ElasticFlow final : public Policy, public Hypothetical {
 
   // Rebuilt from the plans in the view after load().
   std::optional<Commitments> commitments_;
-  PlannedStalls stalls_;  // Rounds to come that plans cause; made anew at each event.
+  artifact::PlannedStalls stalls_;  // Rounds to come that plans cause; made anew at each event.
 
   // Of the round being held, by pool; empty between rounds, kept for its memory.
   std::vector<std::vector<Contender>> contenders_;
@@ -119,4 +119,4 @@ class ElasticFlow final : public Policy, public Hypothetical {
 
 [[nodiscard]] PolicyInfo elasticflow_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

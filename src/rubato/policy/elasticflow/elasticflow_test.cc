@@ -8,7 +8,7 @@
 
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 namespace {
 
 Result<std::unique_ptr<Policy>> elasticflow() { return make_elasticflow(PolicyOptions{}); }
@@ -308,4 +308,4 @@ TEST(ElasticFlow, GoesOnAfterReloadingAsIfNothingHadHappened) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 
 Instant DeadlineGrace::deadline(const JobState& job) const {
   const auto found = granted_.find(job.id());
@@ -35,4 +35,4 @@ void DeadlineGrace::tighten(const JobState& job, Instant finish) {
   }
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

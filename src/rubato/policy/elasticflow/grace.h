@@ -11,7 +11,7 @@
 
 #include "rubato/core/job_table.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 
 class DeadlineGrace {
  public:
@@ -45,4 +45,4 @@ class DeadlineGrace {
   std::map<JobId, Instant> granted_;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

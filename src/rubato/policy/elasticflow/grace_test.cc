@@ -8,7 +8,7 @@
 #include "rubato/policy/elasticflow/elasticflow.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 namespace {
 
 Scene::Make graceful(std::string options) {
@@ -73,4 +73,4 @@ TEST(ElasticFlowGrace, BadOptionsAreRefused) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

@@ -4,7 +4,7 @@
 
 #include "rubato/policy/elasticflow/elasticflow.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 
 Result<std::unique_ptr<Policy>> make_elasticflow(const PolicyOptions& options) {
   constexpr std::array<std::string_view, 3> kKnown = {"replans", "grace", "grace_min"};
@@ -42,4 +42,4 @@ PolicyInfo elasticflow_policy() {
           .make = make_elasticflow};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 
 PoolRooms::PoolRooms(std::span<const int> capacity) {
   for (const int gpus : capacity) {
@@ -78,4 +78,4 @@ PoolId PoolRooms::seat(const JobState& job, const View& view) {
   return pool;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

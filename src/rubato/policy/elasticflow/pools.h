@@ -12,7 +12,7 @@
 #include "rubato/core/job_state.h"
 #include "rubato/policy/view.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 
 /// What plans leave of each pool in one round, and who counts on it already.
 class PoolRooms {
@@ -45,4 +45,4 @@ class PoolRooms {
   std::vector<Room> rooms_;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

@@ -10,7 +10,7 @@
 #include "rubato/policy/elasticflow/elasticflow.h"
 #include "rubato/policy/testing/elastic_scene_test.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 namespace {
 
 Result<std::unique_ptr<Policy>> on_pools() { return make_elasticflow(PolicyOptions{}); }
@@ -196,4 +196,4 @@ TEST(ElasticFlowPools, GoesOnAfterReloadingAsIfNothingHadHappened) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

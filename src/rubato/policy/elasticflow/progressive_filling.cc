@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 namespace {
 
 // Doubles add up a little off; a plan keeps this much in hand so that it never promises too much.
@@ -263,4 +263,4 @@ std::optional<Plan> fill(const FillRequest& request, const Ledger& ledger) {
   return std::nullopt;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

@@ -18,7 +18,7 @@
 #include "rubato/policy/artifact/planned_stalls.h"
 #include "rubato/predict/resize_cost.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 
 /// How a job whose level more than suffices spends the difference.
 enum class FillShape {
@@ -44,7 +44,8 @@ struct FillRequest {
   int share = 0;                     // Workers just before `start`; another number costs a pause.
   const Job* job = nullptr;  // With `costs`: whose pauses these are; without, resizing is free.
   const ResizeCost* costs = nullptr;
-  const PlannedStalls* stalls = nullptr;  // Rounds of others at which this job must stop too.
+  const artifact::PlannedStalls* stalls =
+      nullptr;  // Rounds of others at which this job must stop too.
 };
 
 /// The plan at the lowest sufficient level, or nothing. With kNever as deadline the smallest level.
@@ -57,4 +58,4 @@ struct FillRequest {
 /// The pause a planner must allow for when a job goes from one share to another.
 [[nodiscard]] Duration planned_pause(const ResizeCost& costs, const Job& job, int from, int to);
 
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

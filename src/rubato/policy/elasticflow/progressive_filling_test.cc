@@ -9,7 +9,7 @@
 #include "rubato/core/progress.h"
 #include "rubato/policy/testing/timeline_test.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 namespace {
 
 constexpr double kHand = 20e-6;  // Seconds that every plan keeps in hand for rounding.
@@ -111,7 +111,7 @@ TEST(ProgressiveFilling, WaitsForAnEarlierPauseToEnd) {
 
 TEST(ProgressiveFilling, StopsAtTheRoundsOfOthers) {
   const ScalingCurve curve = linear_up_to(2);
-  PlannedStalls stalls;
+  artifact::PlannedStalls stalls;
   stalls.add(at_seconds(2), std::chrono::seconds{1});
   stalls.add(at_seconds(5.5), std::chrono::seconds{1});
   stalls.add(at_seconds(7.5), std::chrono::seconds{1});
@@ -129,7 +129,7 @@ TEST(ProgressiveFilling, StopsAtARoundAtWhichOnlyTheLedgerChanges) {
   Ledger ledger(4);
   ledger.reserve(at_seconds(0), at_seconds(3), 2);
   ledger.reserve(at_seconds(3), at_seconds(9), 1);
-  PlannedStalls stalls;
+  artifact::PlannedStalls stalls;
   stalls.add(at_seconds(3), std::chrono::seconds{1});
   const FillRequest request{
       .curve = &curve, .work = 10, .deadline = at_seconds(5.5), .stalls = &stalls};
@@ -342,4 +342,4 @@ TEST(ProgressiveFilling, TakesTheLowestPossibleLevelAndGivesUpOnlyIfNoneWillDo) 
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

@@ -10,7 +10,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 namespace {
 
 /// A contender's place in some order; lower goes first. What is compared is copied out of the job:
@@ -232,4 +232,4 @@ void share_out(std::vector<Contender>& contenders, int gpus, const SpareRules& r
   give_steps(contenders, free, rules, costs);
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

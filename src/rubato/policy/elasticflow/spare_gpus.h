@@ -14,7 +14,7 @@
 #include "rubato/core/job_state.h"
 #include "rubato/core/scaling_curve.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 
 /// One job that could use GPUs of a pool at this round.
 struct Contender {
@@ -52,4 +52,4 @@ void share_out(std::vector<Contender>& contenders, int gpus, const SpareRules& r
 /// Extra GPU time per added GPU of the step from n to m workers, from 0 (free) to 1 (wasted).
 [[nodiscard]] double step_cost(const ScalingCurve& curve, int from, int to);
 
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

@@ -7,7 +7,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::elasticflow {
 namespace {
 
 ScalingCurve linear() {
@@ -199,4 +199,4 @@ TEST(SpareGpus, TakesTheCheapestStepEachTime) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::elasticflow

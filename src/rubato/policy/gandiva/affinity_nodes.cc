@@ -5,7 +5,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato {
+namespace rubato::policy::gandiva {
 
 AffinityNodes::AffinityNodes(const Topology& topology, PoolId pool)
     : ids_(topology.pool(pool).nodes) {
@@ -150,4 +150,4 @@ void AffinityNodes::remove(std::span<const NodeShare> where) {
 
 void AffinityNodes::set_node(NodeId node, bool up) { at(node).up = up; }
 
-}  // namespace rubato
+}  // namespace rubato::policy::gandiva

@@ -13,7 +13,7 @@
 #include "rubato/core/placement.h"
 #include "rubato/core/topology.h"
 
-namespace rubato {
+namespace rubato::policy::gandiva {
 
 /// Whether a job may go where it must take turns with others.
 enum class TakeTurns {
@@ -70,4 +70,4 @@ class AffinityNodes {
   std::vector<Entry> entries_;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::gandiva

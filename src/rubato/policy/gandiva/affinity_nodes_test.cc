@@ -7,7 +7,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::gandiva {
 namespace {
 
 using testing::ElementsAre;
@@ -123,4 +123,4 @@ TEST(AffinityNodes, NeverTakeTurnsWhileThereIsRoom) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::gandiva

@@ -13,7 +13,7 @@
 #include "rubato/policy/rounds/round_timer.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::gandiva {
 namespace {
 
 constexpr double kUseWeightMin = 1e-3;
@@ -49,17 +49,17 @@ class Gandiva final : public Policy {
 
   GandivaOptions options_;
   GandivaJobs jobs_;
-  RoundTimer timer_;
+  rounds::RoundTimer timer_;
   Instant turned_ = kNever;   // When everybody's turn was last decided.
   Instant counted_ = kNever;  // Up to when time on GPUs is counted.
   bool has_left_ = false;     // Somebody did since the last round.
 };
 
 Verdict Gandiva::judge(const JobState& job, const View& view) {
-  const auto gang = gang_of(job, view);
+  const auto gang = rounds::gang_of(job, view);
   if (!gang) {
     return Verdict{
-        .job = job.id(), .kind = VerdictKind::Refuse, .reason = why_unrunnable(job, view)};
+        .job = job.id(), .kind = VerdictKind::Refuse, .reason = rounds::why_unrunnable(job, view)};
   }
   jobs_.add(job.id(), *gang, view);
   return Verdict{.job = job.id()};
@@ -287,4 +287,4 @@ PolicyInfo gandiva_policy() {
           .make = make_gandiva};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::gandiva

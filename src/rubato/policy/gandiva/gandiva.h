@@ -21,7 +21,7 @@
 #include "rubato/base/time.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::gandiva {
 
 struct GandivaOptions {
   Duration turn = std::chrono::seconds{60};
@@ -38,4 +38,4 @@ struct GandivaOptions {
 
 [[nodiscard]] PolicyInfo gandiva_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::gandiva

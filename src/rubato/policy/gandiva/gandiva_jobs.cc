@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-namespace rubato {
+namespace rubato::policy::gandiva {
 namespace {
 
 // A running job that is over sooner is not moved: it would hardly gain what the move costs.
@@ -111,7 +111,8 @@ void GandivaJobs::serve_queue(Duration patience, const View& view) {
 
 bool GandivaJobs::is_worth_moving(JobId id, const View& view) const {
   const AssignedJob& entry = jobs_.at(id);
-  return entry.runs_on.empty() || run_time_left(view.jobs.at(id), entry.gang, view) > kWorthMoving;
+  return entry.runs_on.empty() ||
+         rounds::run_time_left(view.jobs.at(id), entry.gang, view) > kWorthMoving;
 }
 
 // Jobs that wait for their turn go where they need not, those who had least first.
@@ -200,7 +201,7 @@ std::map<NodeId, GandivaJobs::NodeMemory> GandivaJobs::node_memories() const {
   return memories;
 }
 
-void GandivaJobs::add(JobId id, const Gang& gang, const View& view) {
+void GandivaJobs::add(JobId id, const rounds::Gang& gang, const View& view) {
   jobs_[id] = AssignedJob{.gang = gang, .queued = view.now};
   assign(id, TakeTurns::WithItsSize, view);
 }
@@ -253,4 +254,4 @@ bool GandivaJobs::load(const SavedLine& line) {
   return true;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::gandiva

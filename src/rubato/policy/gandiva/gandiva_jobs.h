@@ -13,11 +13,11 @@
 #include "rubato/policy/rounds/gang.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::gandiva {
 
 /// A job and its nodes.
 struct AssignedJob {
-  Gang gang{};
+  rounds::Gang gang{};
   std::vector<NodeShare> nodes{};    // Where it is assigned; empty in the queue.
   Duration had{};                    // Time on GPUs per weight, as its neighbours count it.
   Instant queued{};                  // When it last joined the queue.
@@ -31,7 +31,7 @@ class GandivaJobs {
   void begin(const View& view);
 
   /// Assigns the job or queues it.
-  void add(JobId id, const Gang& gang, const View& view);
+  void add(JobId id, const rounds::Gang& gang, const View& view);
   void remove(JobId id, const View& view);
   /// Jobs on a node that goes down join the queue.
   void change_node(const NodeChange& change, const View& view);
@@ -81,4 +81,4 @@ class GandivaJobs {
   JobId loading_{};  // The job that the next lines are about.
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::gandiva

@@ -7,7 +7,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::gandiva {
 namespace {
 
 Scene::Make gandiva(GandivaOptions options = {}) {
@@ -195,4 +195,4 @@ TEST(Gandiva, ReadsItsOptions) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::gandiva

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace rubato {
+namespace rubato::policy::gavel {
 namespace {
 
 // The ratio falls at each step; it is near enough long before.
@@ -87,4 +87,4 @@ FairFinish fairest_finish(std::span<const Finisher> finishers, std::span<const i
   return best;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::gavel

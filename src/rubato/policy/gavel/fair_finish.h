@@ -6,7 +6,7 @@
 
 #include "rubato/policy/gavel/time_fractions.h"
 
-namespace rubato {
+namespace rubato::policy::gavel {
 
 /// One job, times in seconds.
 struct Finisher {
@@ -29,4 +29,4 @@ struct FairFinish {
 [[nodiscard]] FairFinish fairest_finish(std::span<const Finisher> finishers,
                                         std::span<const int> capacity);
 
-}  // namespace rubato
+}  // namespace rubato::policy::gavel

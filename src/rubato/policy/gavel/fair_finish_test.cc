@@ -7,7 +7,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/gavel/two_pool_oracle_test.h"
 
-namespace rubato {
+namespace rubato::policy::gavel {
 namespace {
 
 std::vector<Finisher> random_finishers(Random& random, std::size_t pools) {
@@ -83,4 +83,4 @@ TEST(FairFinish, NoLowerRatioIsReachable) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::gavel

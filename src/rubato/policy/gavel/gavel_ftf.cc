@@ -9,7 +9,7 @@
 
 #include "rubato/policy/gavel/fair_finish.h"
 
-namespace rubato {
+namespace rubato::policy::gavel {
 namespace {
 
 // A job counts as having at least this part of its work left, so that speeds stay finite.
@@ -159,4 +159,4 @@ PolicyInfo gavel_ftf_policy() {
           .make = make_gavel_ftf};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::gavel

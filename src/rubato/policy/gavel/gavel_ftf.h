@@ -18,7 +18,7 @@
 #include "rubato/policy/gavel/priority_rounds.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::gavel {
 
 struct GavelFtfOptions {
   PriorityRoundsOptions rounds{};
@@ -32,4 +32,4 @@ struct GavelFtfOptions {
 
 [[nodiscard]] PolicyInfo gavel_ftf_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::gavel

@@ -6,7 +6,7 @@
 
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::gavel {
 namespace {
 
 Scene::Make gavel_ftf(std::string options) {
@@ -90,4 +90,4 @@ TEST(GavelFtf, OptionsAreChecked) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::gavel

@@ -7,7 +7,7 @@
 
 #include "rubato/policy/gavel/time_fractions.h"
 
-namespace rubato {
+namespace rubato::policy::gavel {
 namespace {
 
 // The most kinds of jobs in one program; beyond it the pools are shared out one by one.
@@ -35,7 +35,7 @@ Claim claim_of(const RoundContender& contender, const std::vector<double>& equal
               .gpus = std::vector<int>(view.capacity.size(), 0)};
   double reference = 0;
   for (std::size_t i = 0; i < contender.gangs.size(); ++i) {
-    const Gang& gang = contender.gangs[i];
+    const rounds::Gang& gang = contender.gangs[i];
     claim.gains[gang.pool.value] = contender.speed(i, view) * gang.workers;
     claim.gpus[gang.pool.value] = gang.workers;
     reference += contender.speed(i, view) * equal[gang.pool.value];
@@ -105,4 +105,4 @@ PolicyInfo gavel_las_policy() {
           .make = make_gavel_las};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::gavel

@@ -19,7 +19,7 @@
 #include "rubato/policy/gavel/priority_rounds.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::gavel {
 
 [[nodiscard]] std::unique_ptr<Policy> make_gavel_las(PriorityRoundsOptions options);
 
@@ -28,4 +28,4 @@ namespace rubato {
 
 [[nodiscard]] PolicyInfo gavel_las_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::gavel

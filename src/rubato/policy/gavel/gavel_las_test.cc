@@ -4,7 +4,7 @@
 
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::gavel {
 namespace {
 
 Result<std::unique_ptr<Policy>> gavel_las() {
@@ -153,4 +153,4 @@ TEST(GavelLas, OptionsAreChecked) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::gavel

@@ -6,8 +6,10 @@
 #include <set>
 #include <tuple>
 
-namespace rubato {
+namespace rubato::policy::gavel {
 namespace {
+
+using rounds::Gang;
 
 // Of a job that never ran in a pool it should run in.
 constexpr double kNeverServed = 1e9;
@@ -25,7 +27,7 @@ std::vector<RoundContender> contenders_of(const View& view) {
     if (!job.admitted) {
       return;
     }
-    RoundContender contender{.job = &job, .gangs = gangs_of(job, view)};
+    RoundContender contender{.job = &job, .gangs = rounds::gangs_of(job, view)};
     std::erase_if(contender.gangs, [&](const Gang& gang) {
       return gang.workers > view.capacity[gang.pool.value] ||
              view.speed(job, gang.pool, gang.workers) <= 0;
@@ -117,7 +119,7 @@ std::vector<Target> PriorityRounds::hold_round(const View& view) {
 }
 
 std::string PriorityRounds::save() const {
-  std::string state = FixedRounds::save();
+  std::string state = rounds::FixedRounds::save();
   for (const auto& [id, received] : received_) {
     const auto job = static_cast<std::int64_t>(id.value);
     append_line(state, "job", {job, std::bit_cast<std::int64_t>(received.present)});
@@ -143,4 +145,4 @@ Status PriorityRounds::restore(const SavedLine& line) {
   return ok_status();
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::gavel

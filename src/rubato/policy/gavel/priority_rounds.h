@@ -19,7 +19,7 @@
 #include "rubato/policy/options.h"
 #include "rubato/policy/rounds/fixed_rounds.h"
 
-namespace rubato {
+namespace rubato::policy::gavel {
 
 struct PriorityRoundsOptions {
   Duration round = from_seconds(360);
@@ -32,7 +32,7 @@ struct PriorityRoundsOptions {
 /// A job that could run now.
 struct RoundContender {
   const JobState* job = nullptr;
-  std::vector<Gang> gangs{};  // One per pool that has enough GPUs up.
+  std::vector<rounds::Gang> gangs{};  // One per pool that has enough GPUs up.
 
   /// Its gain vectors have one entry per pool of the cluster; these fill them.
   [[nodiscard]] double speed(std::size_t gang, const View& view) const {
@@ -41,10 +41,10 @@ struct RoundContender {
 };
 
 /// Derived classes say which fractions are right.
-class PriorityRounds : public FixedRounds {
+class PriorityRounds : public rounds::FixedRounds {
  public:
   explicit PriorityRounds(PriorityRoundsOptions options)
-      : FixedRounds(options.round), options_(options) {}
+      : rounds::FixedRounds(options.round), options_(options) {}
 
   [[nodiscard]] std::string save() const override;
 
@@ -73,4 +73,4 @@ class PriorityRounds : public FixedRounds {
   std::map<JobId, Received> received_;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::gavel

@@ -5,7 +5,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato {
+namespace rubato::policy::gavel {
 namespace {
 
 double worth(const Claim& claim, const std::vector<double>& fractions) {
@@ -132,4 +132,4 @@ TimeFractions max_min_fractions(std::span<const Claim> claims, std::span<const i
   return answer;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::gavel

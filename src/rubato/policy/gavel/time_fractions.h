@@ -11,7 +11,7 @@
 
 #include "rubato/solve/linear_program.h"
 
-namespace rubato {
+namespace rubato::policy::gavel {
 
 /// Jobs with the same gains and widths; they get the same fractions.
 struct Claim {
@@ -32,4 +32,4 @@ struct TimeFractions {
                                               std::span<const int> capacity,
                                               const SolveLimits& limits = {});
 
-}  // namespace rubato
+}  // namespace rubato::policy::gavel

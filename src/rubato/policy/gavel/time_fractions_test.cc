@@ -5,7 +5,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/gavel/two_pool_oracle_test.h"
 
-namespace rubato {
+namespace rubato::policy::gavel {
 namespace {
 
 // The paper's normalisation of one job on one GPU: its speeds over what an equal share would give.
@@ -147,4 +147,4 @@ TEST(TimeFractions, FallBackToPoolByPoolWhenTheLimitStrikes) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::gavel

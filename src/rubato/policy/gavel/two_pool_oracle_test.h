@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace rubato {
+namespace rubato::policy::gavel {
 
 /// Jobs that each need `worth` from fractions of time in two pools.
 struct TwoPoolNeed {
@@ -56,4 +56,4 @@ struct TwoPoolNeed {
   return used[0] <= first_gpus * (1 + 1e-12) && used[1] <= second_gpus * (1 + 1e-12);
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::gavel

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace rubato {
+namespace rubato::policy::goodput {
 
 std::vector<CanonicalShare> canonical_shares(const Pool& pool, int gpus_up, int workers_max) {
   const int most = std::min(gpus_up, workers_max);
@@ -16,4 +16,4 @@ std::vector<CanonicalShare> canonical_shares(const Pool& pool, int gpus_up, int 
   return shares;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

@@ -5,7 +5,7 @@
 
 #include "rubato/core/topology.h"
 
-namespace rubato {
+namespace rubato::policy::goodput {
 
 /// Workers, and the nodes they then lie on.
 struct CanonicalShare {
@@ -18,4 +18,4 @@ struct CanonicalShare {
 [[nodiscard]] std::vector<CanonicalShare> canonical_shares(const Pool& pool, int gpus_up,
                                                            int workers_max);
 
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

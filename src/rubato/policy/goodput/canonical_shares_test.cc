@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rubato {
+namespace rubato::policy::goodput {
 namespace {
 
 std::vector<int> workers_of(std::string_view cluster, int gpus_up, int workers_max) {
@@ -38,4 +38,4 @@ TEST(CanonicalShares, KnowTheirNodes) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

@@ -6,7 +6,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato {
+namespace rubato::policy::goodput {
 namespace {
 
 // The cheapest option of an item, the lightest among equals.
@@ -65,4 +65,4 @@ std::vector<std::size_t> pack(std::span<const KnapsackItem> items, int room) {
   return chosen;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-namespace rubato {
+namespace rubato::policy::goodput {
 
 struct KnapsackOption {
   int weight = 0;
@@ -18,4 +18,4 @@ using KnapsackItem = std::vector<KnapsackOption>;
 /// O(options * room) over all items; much less if everyone's cheapest option fits.
 [[nodiscard]] std::vector<std::size_t> pack(std::span<const KnapsackItem> items, int room);
 
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

@@ -6,7 +6,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::goodput {
 namespace {
 
 double cost_of(const std::vector<KnapsackItem>& items, const std::vector<std::size_t>& chosen) {
@@ -72,4 +72,4 @@ TEST(Knapsack, IsAsGoodAsTryingEverything) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

@@ -10,17 +10,19 @@
 #include "rubato/policy/goodput/share_rates.h"
 #include "rubato/policy/rounds/round_policy.h"
 
-namespace rubato {
+namespace rubato::policy::goodput {
 namespace {
+
+using rounds::Seat;
 
 constexpr double kLeastSpeedup = 1e-3;  // Keeps the mean defined while jobs wait.
 
-class Pollux final : public RoundPolicy {
+class Pollux final : public rounds::RoundPolicy {
  public:
   explicit Pollux(const PolluxOptions& options) : options_(options) {}
 
   [[nodiscard]] Traits traits() const override {
-    Traits traits = RoundPolicy::traits();
+    Traits traits = rounds::RoundPolicy::traits();
     traits.adapts_batch = true;
     return traits;
   }
@@ -152,4 +154,4 @@ PolicyInfo pollux_policy() {
           .make = make_pollux};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

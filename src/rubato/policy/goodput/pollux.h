@@ -19,7 +19,7 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::goodput {
 
 struct PolluxOptions {
   double p = -1;         // Of the power mean; the lower, the fairer. Not 0.
@@ -33,4 +33,4 @@ struct PolluxOptions {
 
 [[nodiscard]] PolicyInfo pollux_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

@@ -9,7 +9,7 @@
 #include "rubato/policy/goodput/canonical_shares.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::goodput {
 namespace {
 
 Scene pollux_scene(SceneOptions options, std::string_view chosen = "") {
@@ -168,4 +168,4 @@ TEST(Pollux, RefusesAnExponentOfZero) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

@@ -9,7 +9,7 @@
 #include "rubato/base/check.h"
 #include "rubato/solve/linear_program.h"
 
-namespace rubato {
+namespace rubato::policy::goodput {
 namespace {
 
 constexpr int kSweeps = 12;        // Over all prices; each settles them given the others.
@@ -353,4 +353,4 @@ PricedChoice choose_priced(std::span<const PricedItem> items, std::span<const in
   return {.options = settled.demand.options, .cost = cost, .bound = settled.bound};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace rubato {
+namespace rubato::policy::goodput {
 
 struct PricedOption {
   std::size_t pool = 0;
@@ -31,4 +31,4 @@ struct PricedChoice {
 [[nodiscard]] PricedChoice choose_priced(std::span<const PricedItem> items,
                                          std::span<const int> rooms);
 
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

@@ -9,7 +9,7 @@
 #include "rubato/base/random.h"
 #include "rubato/solve/linear_program.h"
 
-namespace rubato {
+namespace rubato::policy::goodput {
 namespace {
 
 // Jobs that gain less and less from each doubling, on up to three kinds of GPU.
@@ -154,4 +154,4 @@ TEST(PricedChoice, IsCloseToItsBoundForManyItems) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace rubato {
+namespace rubato::policy::goodput {
 namespace {
 
 constexpr std::size_t kSizesMax = 10'000;  // Kept at most; about a kilobyte each.
@@ -72,4 +72,4 @@ double after_restart(const JobState& job, const View& view) {
   return std::max(age - restarts * cost, 0.0) / (age + cost);
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

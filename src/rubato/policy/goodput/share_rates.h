@@ -10,7 +10,7 @@
 #include "rubato/policy/goodput/canonical_shares.h"
 #include "rubato/policy/view.h"
 
-namespace rubato {
+namespace rubato::policy::goodput {
 
 /// A cache: everything in it can be made anew from the view.
 class ShareRates {
@@ -50,4 +50,4 @@ class ShareRates {
 /// it, with one more to come. All of it to one that has only just arrived.
 [[nodiscard]] double after_restart(const JobState& job, const View& view);
 
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

@@ -11,8 +11,10 @@
 #include "rubato/policy/goodput/share_rates.h"
 #include "rubato/policy/rounds/round_policy.h"
 
-namespace rubato {
+namespace rubato::policy::goodput {
 namespace {
+
+using rounds::Seat;
 
 /// One way to run a job and its goodput.
 struct Configuration {
@@ -21,12 +23,12 @@ struct Configuration {
   double goodput = 0;
 };
 
-class Sia final : public RoundPolicy {
+class Sia final : public rounds::RoundPolicy {
  public:
   explicit Sia(const SiaOptions& options) : options_(options) {}
 
   [[nodiscard]] Traits traits() const override {
-    Traits traits = RoundPolicy::traits();
+    Traits traits = rounds::RoundPolicy::traits();
     traits.adapts_batch = true;
     return traits;
   }
@@ -184,4 +186,4 @@ PolicyInfo sia_policy() {
           .make = make_sia};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

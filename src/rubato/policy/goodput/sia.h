@@ -19,7 +19,7 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::goodput {
 
 struct SiaOptions {
   double p = -0.5;       // Fairness exponent; not 0.
@@ -34,4 +34,4 @@ struct SiaOptions {
 
 [[nodiscard]] PolicyInfo sia_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

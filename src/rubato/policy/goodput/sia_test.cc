@@ -10,7 +10,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::goodput {
 namespace {
 
 Scene sia_scene(SceneOptions options, std::string_view chosen = "") {
@@ -194,4 +194,4 @@ TEST(Sia, RefusesAnExponentOfZero) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::goodput

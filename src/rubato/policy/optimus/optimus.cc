@@ -10,10 +10,12 @@
 #include "rubato/policy/rounds/emptiest_nodes.h"
 #include "rubato/policy/rounds/round_policy.h"
 
-namespace rubato {
+namespace rubato::policy::optimus {
 namespace {
 
-class Optimus final : public RoundPolicy {
+using rounds::Seat;
+
+class Optimus final : public rounds::RoundPolicy {
  public:
   explicit Optimus(const OptimusOptions& options) : options_(options) {}
 
@@ -110,7 +112,7 @@ void place_pool(const View& view, PoolId pool, std::span<Seat> seats) {
   }
   std::ranges::sort(leaving);
   std::ranges::stable_sort(coming, {}, &Seat::workers);
-  EmptiestNodes nodes(view, pool, leaving);
+  rounds::EmptiestNodes nodes(view, pool, leaving);
   for (Seat* seat : coming) {
     seat->nodes = nodes.take(seat->workers);
   }
@@ -161,4 +163,4 @@ PolicyInfo optimus_policy() {
           .make = make_optimus};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::optimus

@@ -18,7 +18,7 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::optimus {
 
 struct OptimusOptions {
   Duration interval{};  // Between two rounds; zero: the slot.
@@ -31,4 +31,4 @@ struct OptimusOptions {
 
 [[nodiscard]] PolicyInfo optimus_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::optimus

@@ -8,7 +8,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::optimus {
 namespace {
 
 Scene optimus_scene(SceneOptions options) {
@@ -152,4 +152,4 @@ TEST(Optimus, EqualJobsTakeTurnsWithTheLastGpu) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::optimus

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <queue>
 
-namespace rubato {
+namespace rubato::policy::optimus {
 namespace {
 
 /// The best that one more task could do for a holder. Later ones of equal gain come later.
@@ -56,4 +56,4 @@ void hand_out_tasks(std::span<TaskHolder> holders, std::span<TaskSupply> supplie
   }
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::optimus

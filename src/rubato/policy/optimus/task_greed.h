@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace rubato {
+namespace rubato::policy::optimus {
 
 /// How many tasks of each role a job has, and what time that leaves it.
 struct TaskHolder {
@@ -28,4 +28,4 @@ struct TaskSupply {
 /// to the first role. Costs O(log holders) and one question per task handed out.
 void hand_out_tasks(std::span<TaskHolder> holders, std::span<TaskSupply> supplies);
 
-}  // namespace rubato
+}  // namespace rubato::policy::optimus

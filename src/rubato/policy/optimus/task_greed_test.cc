@@ -7,7 +7,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::optimus {
 namespace {
 
 // Remaining time of synchronous training with parameter servers, as Optimus models it.
@@ -88,4 +88,4 @@ TEST(TaskGreed, IsOptimalForTimesThatFallEverMoreSlowly) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::optimus

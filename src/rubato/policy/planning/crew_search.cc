@@ -5,7 +5,7 @@
 
 #include "rubato/policy/planning/plan_times.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 namespace {
 
 // How far apart workers on several nodes of the pool may be.
@@ -147,4 +147,4 @@ void reserve(UseCalendar& calendar, const Booking& booking) {
   }
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

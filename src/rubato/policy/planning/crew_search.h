@@ -12,7 +12,7 @@
 #include "rubato/policy/planning/window_search.h"
 #include "rubato/policy/view.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 
 /// Which site comes first, together and apart.
 struct CrewRules {
@@ -67,4 +67,4 @@ void keep_better(std::optional<PoolBooking>& best, PoolId pool, std::optional<Bo
 /// Takes what the booking needs out of a calendar of the same sites.
 void reserve(UseCalendar& calendar, const Booking& booking);
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace rubato {
+namespace rubato::policy::planning {
 
 double PriceCurve::at(double part) const {
   if (form == Form::FromZero) {
@@ -22,4 +22,4 @@ double PriceCurve::crowded(double price, double slots, int count, int capacity) 
   return form == Form::FromZero ? (price + slots) * sum - count * slots : price * sum;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

@@ -4,7 +4,7 @@
 // (MobiHoc'20) and Astraea (TC'22) let it run from nothing to theta - 1.
 #pragma once
 
-namespace rubato {
+namespace rubato::policy::planning {
 
 /// Price of one unit for one slot, as a function of the part of the capacity in use.
 struct PriceCurve {
@@ -35,4 +35,4 @@ struct PriceCurve {
   return PriceCurve{.form = PriceCurve::Form::FromZero, .high = theta};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

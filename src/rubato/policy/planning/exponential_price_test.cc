@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rubato {
+namespace rubato::policy::planning {
 namespace {
 
 TEST(PriceCurve, RunsFromLowToHigh) {
@@ -48,4 +48,4 @@ TEST(PriceCurve, MakesEachUnitOfACrowdDearerThanTheOneBefore) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::planning

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace rubato {
+namespace rubato::policy::planning {
 namespace {
 
 constexpr double kSecondsPerHour = 3600;
@@ -56,4 +56,4 @@ double JobWorth::at(Instant finish) const {
                    : amount_ * (1 - kLossByDeadline) * std::max(0.0, 2 - part);
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

@@ -12,7 +12,7 @@
 #include "rubato/core/job_state.h"
 #include "rubato/policy/view.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 
 /// What the rest of a job needs at least, whatever else runs.
 struct JobNeeds {
@@ -46,4 +46,4 @@ class JobWorth {
   Duration span_{};    // From arrival to deadline.
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

@@ -5,7 +5,7 @@
 #include "rubato/policy/baseline/fifo.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 namespace {
 
 /// A job as a policy sees it on arrival; the cluster has two nodes of four GPUs.
@@ -21,7 +21,7 @@ class Seen {
  private:
   [[nodiscard]] const JobState& state() const { return scene_.jobs().at(JobId{1}); }
 
-  Scene scene_{[] { return make_fifo(PolicyOptions{}); }, {.cluster = "2x4"}};
+  Scene scene_{[] { return baseline::make_fifo(PolicyOptions{}); }, {.cluster = "2x4"}};
 };
 
 TEST(JobNeeds, AreThoseOfTheBestCounts) {
@@ -72,4 +72,4 @@ TEST(JobWorth, IsWhatTheOwnerSays) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::planning

@@ -5,7 +5,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 
 const BookedSegment* BookedPlan::at(Instant moment) const {
   for (const BookedSegment& segment : segments) {
@@ -241,4 +241,4 @@ void PlanBook::clear() {
   is_open_ = false;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

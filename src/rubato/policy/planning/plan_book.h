@@ -18,7 +18,7 @@
 #include "rubato/policy/saved_state.h"
 #include "rubato/policy/view.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 
 /// What a site of a calendar is.
 enum class SiteKind { Pools, Nodes };
@@ -98,4 +98,4 @@ class PlanBook {
   std::map<NodeId, std::size_t> site_of_node_;  // Within its pool.
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

@@ -6,7 +6,7 @@
 #include "rubato/policy/testing/policy_scene.h"
 #include "rubato/policy/testing/timeline_test.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 namespace {
 
 constexpr PoolId kPool{0};
@@ -34,7 +34,7 @@ class World {
   View view() { return scene_.view(); }
 
  private:
-  Scene scene_{[] { return make_fifo(PolicyOptions{}); }, {.cluster = "2x4"}};
+  Scene scene_{[] { return baseline::make_fifo(PolicyOptions{}); }, {.cluster = "2x4"}};
 };
 
 TEST(PlanBook, ReservesWhatAPlanNeedsAndGivesItBack) {
@@ -125,4 +125,4 @@ TEST(PlanBook, ComesBackFromTextAsItWas) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::planning

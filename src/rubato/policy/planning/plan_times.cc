@@ -1,6 +1,6 @@
 #include "rubato/policy/planning/plan_times.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 
 Instant on_grid(Instant moment, Duration slot) {
   if (slot <= Duration{} || moment.time_since_epoch() > kLongest) {
@@ -41,4 +41,4 @@ Duration foreseen_pause(const ResizeCost& costs, const Job& job, int from, int t
   return Duration{};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

@@ -7,7 +7,7 @@
 #include "rubato/core/job.h"
 #include "rubato/predict/resize_cost.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 
 /// The first moment of the grid of slots that is not before this one.
 [[nodiscard]] Instant on_grid(Instant moment, Duration slot);
@@ -21,4 +21,4 @@ namespace rubato {
 /// The pause of starting or resizing, as far as it can be foreseen.
 [[nodiscard]] Duration foreseen_pause(const ResizeCost& costs, const Job& job, int from, int to);
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

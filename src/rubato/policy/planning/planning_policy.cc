@@ -9,7 +9,7 @@
 #include "rubato/policy/planning/crew_search.h"
 #include "rubato/policy/rounds/gang.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 namespace {
 
 constexpr int kTriesMax = 8;          // Waiting jobs that one round tries to plan.
@@ -98,7 +98,7 @@ Decision PlanningPolicy::on(const Event& event, const View& view) {
   Decision decision;
   if (const auto* arrival = std::get_if<Arrival>(&event)) {
     const JobState& job = view.jobs.at(arrival->job.id);
-    const Reason reason = why_unrunnable(job, view);
+    const Reason reason = rounds::why_unrunnable(job, view);
     decision.verdicts.push_back(
         reason == Reason::None
             ? judge(job, view)
@@ -259,7 +259,7 @@ Status PlanningPolicy::load(std::string_view state) {
   if (!lines) {
     return lines.error();
   }
-  timer_ = RoundTimer{};
+  timer_ = rounds::RoundTimer{};
   is_round_due_ = false;
   waiting_.clear();
   book_.clear();
@@ -277,4 +277,4 @@ Status PlanningPolicy::load(std::string_view state) {
   return ok_status();
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

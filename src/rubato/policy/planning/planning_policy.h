@@ -21,7 +21,7 @@
 #include "rubato/policy/policy.h"
 #include "rubato/policy/rounds/round_timer.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 
 /// Time as planners see it.
 struct PlanningOptions {
@@ -103,9 +103,9 @@ class PlanningPolicy : public Policy {
 
   PlanningOptions options_;
   PlanBook book_;
-  RoundTimer timer_;
+  rounds::RoundTimer timer_;
   bool is_round_due_ = false;
   std::set<JobId> waiting_;  // Admitted, and no room in sight yet.
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

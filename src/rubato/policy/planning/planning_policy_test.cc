@@ -11,7 +11,7 @@
 #include "rubato/policy/reconstructed/astraea.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 namespace {
 
 using testing::IsEmpty;
@@ -29,9 +29,10 @@ class Planning : public testing::TestWithParam<Named> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Policies, Planning,
-                         testing::Values(Named{"oasis", make_oasis}, Named{"dps", make_dps},
-                                         Named{"a_online", make_a_online},
-                                         Named{"astraea", make_astraea}),
+                         testing::Values(Named{"oasis", pricing::make_oasis},
+                                         Named{"dps", pricing::make_dps},
+                                         Named{"a_online", reconstructed::make_a_online},
+                                         Named{"astraea", reconstructed::make_astraea}),
                          [](const auto& given) { return given.param.name; });
 
 // Jobs of all kinds, with values or without, faster than the cluster can run them.
@@ -198,4 +199,4 @@ TEST(SlotEdges, ReachFarInFewSlotsIfTheyGrow) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::planning

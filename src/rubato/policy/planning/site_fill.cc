@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace rubato {
+namespace rubato::policy::planning {
 namespace {
 
 using Counts = std::vector<int>;  // Workers per site.
@@ -216,4 +216,4 @@ std::optional<Posting> apart_fullest(std::span<const SiteOffer> offers, const Cr
   return best;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

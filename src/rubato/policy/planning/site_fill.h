@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-namespace rubato {
+namespace rubato::policy::planning {
 
 /// What a site has to give over a whole window; prices of one unit, for all of it.
 struct SiteOffer {
@@ -74,4 +74,4 @@ struct UnitOffer {
 [[nodiscard]] std::optional<Posting> apart_fullest(std::span<const SiteOffer> offers,
                                                    const Crew& crew);
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

@@ -7,7 +7,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 namespace {
 
 using Offers = std::vector<SiteOffer>;
@@ -182,4 +182,4 @@ TEST(Apart, IsFeasibleAndNeverBelowTheOptimumWithServers) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::planning

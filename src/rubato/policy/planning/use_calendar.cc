@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace rubato {
+namespace rubato::policy::planning {
 namespace {
 
 // Price times time over the runs of equal use.
@@ -88,4 +88,4 @@ void UseCalendar::forget_before(Instant moment) {
   }
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

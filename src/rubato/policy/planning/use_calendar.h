@@ -12,7 +12,7 @@
 #include "rubato/core/ledger.h"
 #include "rubato/policy/planning/exponential_price.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 
 /// [from, to).
 struct TimeWindow {
@@ -65,4 +65,4 @@ class UseCalendar {
   std::vector<Ledger> totals_;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

@@ -7,7 +7,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/testing/timeline_test.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 namespace {
 
 TEST(UseCalendar, KnowsTheLeastThatIsFreeInAWindow) {
@@ -86,4 +86,4 @@ TEST(UseCalendar, MatchesATableOverRandomReservations) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::planning

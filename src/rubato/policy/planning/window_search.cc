@@ -3,7 +3,7 @@
 #include <tuple>
 #include <utility>
 
-namespace rubato {
+namespace rubato::policy::planning {
 namespace {
 
 // Greater is better.
@@ -49,4 +49,4 @@ std::optional<Booking> best_window(const WindowSearch& search) {
   return best;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

@@ -12,7 +12,7 @@
 #include "rubato/policy/planning/site_fill.h"
 #include "rubato/policy/planning/use_calendar.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 
 /// A number of workers, in one place or not, and how long the job takes with them.
 struct CrewChoice {
@@ -42,4 +42,4 @@ struct Booking {
 /// The highest payoff, be it negative; nothing if nothing fits.
 [[nodiscard]] std::optional<Booking> best_window(const WindowSearch& search);
 
-}  // namespace rubato
+}  // namespace rubato::policy::planning

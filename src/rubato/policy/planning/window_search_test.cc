@@ -5,7 +5,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/testing/server_world.h"
 
-namespace rubato {
+namespace rubato::policy::planning {
 namespace {
 
 // DPS: an edge site, where data arrive in slot 2, and a cloud, where they do in slot 4.
@@ -215,4 +215,4 @@ TEST(WindowSearch, FindsNothingWithoutCrewsOrTime) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::planning

@@ -6,12 +6,15 @@
 #include "rubato/policy/planning/crew_search.h"
 #include "rubato/policy/pricing/pricing_policy.h"
 
-namespace rubato {
+namespace rubato::policy::pricing {
 namespace {
+
+using planning::JobWorth;
 
 class Dps final : public PricingPolicy {
  public:
-  explicit Dps(const PlanningOptions& options) : PricingPolicy(SiteKind::Nodes, options) {}
+  explicit Dps(const planning::PlanningOptions& options)
+      : PricingPolicy(planning::SiteKind::Nodes, options) {}
 
  protected:
   Verdict judge(const JobState& job, const View& view) override {
@@ -21,7 +24,7 @@ class Dps final : public PricingPolicy {
     if (!best || best->booking.payoff() <= 0) {
       return turn_down(job, worth, view);
     }
-    book().set(job.id(), plan_of(*best, book()), view.now);
+    book().set(job.id(), planning::plan_of(*best, book()), view.now);
     return Verdict{.job = job.id(), .payment = best->booking.posting.cost};
   }
 
@@ -31,28 +34,30 @@ class Dps final : public PricingPolicy {
       // The cheapest window would be a distant one: nothing pays any more, so be done with it.
       return book_earliest(job, std::numeric_limits<int>::max(), view);
     }
-    book().set(job.id(), plan_of(*best, book()), view.now);
+    book().set(job.id(), planning::plan_of(*best, book()), view.now);
     return true;
   }
 
  private:
   // The best window in any pool; equal ones go to the first.
-  [[nodiscard]] std::optional<PoolBooking> search(const JobState& job, const JobWorth& worth,
-                                                  const View& view) const {
-    std::optional<PoolBooking> best;
+  [[nodiscard]] std::optional<planning::PoolBooking> search(const JobState& job,
+                                                            const JobWorth& worth,
+                                                            const View& view) const {
+    std::optional<planning::PoolBooking> best;
     for (const Pool& pool : view.topology.pools()) {
-      const UseCalendar& calendar = book().calendar(pool.id);
-      const auto crews = crews_of(job, pool, view, std::numeric_limits<int>::max());
-      const CrewMarket market{.pool = pool.id,
-                              .room = {&calendar},
-                              .prices = &calendar,
-                              .curve = prices(),
-                              .one_price = true,
-                              .crowds = true};
-      keep_better(
+      const planning::UseCalendar& calendar = book().calendar(pool.id);
+      const auto crews = planning::crews_of(job, pool, view, std::numeric_limits<int>::max());
+      const planning::CrewMarket market{.pool = pool.id,
+                                        .room = {&calendar},
+                                        .prices = &calendar,
+                                        .curve = prices(),
+                                        .one_price = true,
+                                        .crowds = true};
+      planning::keep_better(
           best, pool.id,
-          best_crew(market, crews, {.starts = starts_of(job, pool.id, fastest_of(crews), view)},
-                    [&](Instant finish) { return worth.at(finish); }));
+          planning::best_crew(
+              market, crews, {.starts = starts_of(job, pool.id, planning::fastest_of(crews), view)},
+              [&](Instant finish) { return worth.at(finish); }));
     }
     return best;
   }
@@ -60,12 +65,12 @@ class Dps final : public PricingPolicy {
 
 }  // namespace
 
-std::unique_ptr<Policy> make_dps(const PlanningOptions& options) {
+std::unique_ptr<Policy> make_dps(const planning::PlanningOptions& options) {
   return std::make_unique<Dps>(options);
 }
 
 Result<std::unique_ptr<Policy>> make_dps(const PolicyOptions& options) {
-  const auto chosen = planning_options(options);
+  const auto chosen = planning::planning_options(options);
   if (!chosen) {
     return chosen.error();
   }
@@ -83,4 +88,4 @@ PolicyInfo dps_policy() {
           .make = make_dps};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

@@ -30,11 +30,11 @@
 #include "rubato/policy/planning/planning_policy.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::pricing {
 
-[[nodiscard]] std::unique_ptr<Policy> make_dps(const PlanningOptions& options);
+[[nodiscard]] std::unique_ptr<Policy> make_dps(const planning::PlanningOptions& options);
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_dps(const PolicyOptions& options);
 
 [[nodiscard]] PolicyInfo dps_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

@@ -6,7 +6,7 @@
 
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::pricing {
 namespace {
 
 Result<std::unique_ptr<Policy>> dps() { return make_dps(PolicyOptions{}); }
@@ -109,4 +109,4 @@ TEST(Dps, LetsPlainJobsWaitWithoutPaying) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

@@ -8,8 +8,11 @@
 #include "rubato/policy/pricing/pricing_policy.h"
 #include "rubato/policy/pricing/server_search.h"
 
-namespace rubato {
+namespace rubato::policy::pricing {
 namespace {
+
+using planning::BookedSegment;
+using planning::JobWorth;
 
 constexpr int kUnits = 512;  // Of progress, into which the work of a job is divided.
 constexpr Duration kPriceSlot = std::chrono::seconds(1);
@@ -22,7 +25,7 @@ struct Candidate {
 /// What a schedule is to be good for; without prices everything is free.
 struct Aim {
   std::function<double(Instant finish)> value{};
-  PriceCurve prices{};
+  planning::PriceCurve prices{};
 };
 
 // Neighbouring slots with equal workers are one segment.
@@ -47,7 +50,7 @@ Instant finish_on(const std::vector<BookedSegment>& segments, const JobState& jo
   Instant end = view.now;
   for (const BookedSegment& segment : segments) {
     workers = end == segment.window.from ? workers : 0;
-    const Duration pause = foreseen_pause(view.costs, job.job, workers, segment.workers);
+    const Duration pause = planning::foreseen_pause(view.costs, job.job, workers, segment.workers);
     const double speed = view.speed(job, pool, segment.workers);
     const Instant start = segment.window.from + pause;
     const Instant done = later(start, from_seconds_up(left / speed));
@@ -63,7 +66,8 @@ Instant finish_on(const std::vector<BookedSegment>& segments, const JobState& jo
 
 class Oasis final : public PricingPolicy {
  public:
-  explicit Oasis(const PlanningOptions& options) : PricingPolicy(SiteKind::Pools, options) {}
+  explicit Oasis(const planning::PlanningOptions& options)
+      : PricingPolicy(planning::SiteKind::Pools, options) {}
 
  protected:
   Verdict judge(const JobState& job, const View& view) override {
@@ -118,7 +122,7 @@ class Oasis final : public PricingPolicy {
     }
     // The pause of a start counts as work that is done at full speed.
     const ScalingPoint& peak = curve.peak();
-    const double pause = to_seconds(foreseen_pause(view.costs, job.job, 0, peak.workers));
+    const double pause = to_seconds(planning::foreseen_pause(view.costs, job.job, 0, peak.workers));
     const double work = job.work_left(view.now) / job.speed_factor + pause * peak.speed;
     const double unit = work / kUnits;
     ElasticDemand demand{.units = kUnits};
@@ -134,12 +138,13 @@ class Oasis final : public PricingPolicy {
 
   // Follows the schedule; where the work ends before or after it, so does the plan if it can.
   void adopt(const JobState& job, const Candidate& best, const View& view) {
-    BookedPlan plan{.pool = best.pool, .segments = segments_of(best.schedule)};
-    const Instant done = on_grid(finish_on(plan.segments, job, best.pool, view), view.slot);
+    planning::BookedPlan plan{.pool = best.pool, .segments = segments_of(best.schedule)};
+    const Instant done =
+        planning::on_grid(finish_on(plan.segments, job, best.pool, view), view.slot);
     while (plan.segments.size() > 1 && plan.segments.back().window.from >= done) {
       plan.segments.pop_back();
     }
-    TimeWindow& last = plan.segments.back().window;
+    planning::TimeWindow& last = plan.segments.back().window;
     last.to = std::clamp(done, last.from + Duration{1}, last.to);
     book().set(job.id(), std::move(plan), view.now);
     if (done != kNever && done > book().find(job.id())->finish()) {
@@ -150,12 +155,12 @@ class Oasis final : public PricingPolicy {
 
 }  // namespace
 
-std::unique_ptr<Policy> make_oasis(const PlanningOptions& options) {
+std::unique_ptr<Policy> make_oasis(const planning::PlanningOptions& options) {
   return std::make_unique<Oasis>(options);
 }
 
 Result<std::unique_ptr<Policy>> make_oasis(const PolicyOptions& options) {
-  const auto chosen = planning_options(options);
+  const auto chosen = planning::planning_options(options);
   if (!chosen) {
     return chosen.error();
   }
@@ -173,4 +178,4 @@ PolicyInfo oasis_policy() {
           .make = make_oasis};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

@@ -33,11 +33,11 @@
 #include "rubato/policy/planning/planning_policy.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::pricing {
 
-[[nodiscard]] std::unique_ptr<Policy> make_oasis(const PlanningOptions& options);
+[[nodiscard]] std::unique_ptr<Policy> make_oasis(const planning::PlanningOptions& options);
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_oasis(const PolicyOptions& options);
 
 [[nodiscard]] PolicyInfo oasis_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

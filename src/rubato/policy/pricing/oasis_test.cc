@@ -6,10 +6,10 @@
 
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::pricing {
 namespace {
 
-Scene::Make oasis(const PlanningOptions& options = {}) {
+Scene::Make oasis(const planning::PlanningOptions& options = {}) {
   return [options] { return Result<std::unique_ptr<Policy>>(make_oasis(options)); };
 }
 
@@ -99,4 +99,4 @@ TEST(Oasis, LetsSlotsGrowForAJobThatIsLongerThanTheHorizon) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace rubato {
+namespace rubato::policy::pricing {
 
 void PriceHistory::observe(const PriceSample& sample) {
   if (!(sample.best_value > 0 && sample.gpu_time > 0 && sample.top_time > 0 &&
@@ -18,12 +18,12 @@ void PriceHistory::observe(const PriceSample& sample) {
   is_empty_ = false;
 }
 
-PriceCurve PriceHistory::curve(double estimate) const {
+planning::PriceCurve PriceHistory::curve(double estimate) const {
   if (is_empty_) {
-    return PriceCurve{};
+    return planning::PriceCurve{};
   }
   const double low = std::clamp(share_ * late_rate_ / 4, high_ / kRatioMax, high_);
-  return low_to_high(low, std::max(low, estimate * high_));
+  return planning::low_to_high(low, std::max(low, estimate * high_));
 }
 
 void PriceHistory::save(std::string& state) const {
@@ -45,4 +45,4 @@ bool PriceHistory::restore(const SavedLine& line) {
   return true;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

@@ -16,7 +16,7 @@
 #include "rubato/policy/planning/exponential_price.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::pricing {
 
 /// What one job says about prices; times in GPU-seconds, all positive.
 struct PriceSample {
@@ -34,7 +34,7 @@ class PriceHistory {
   void observe(const PriceSample& sample);
 
   /// Per worker and second; `estimate` is the part of high over low that is believed.
-  [[nodiscard]] PriceCurve curve(double estimate) const;
+  [[nodiscard]] planning::PriceCurve curve(double estimate) const;
 
   void save(std::string& state) const;
   /// True if the line was one of save().
@@ -47,4 +47,4 @@ class PriceHistory {
   bool is_empty_ = true;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rubato {
+namespace rubato::policy::pricing {
 namespace {
 
 // Worth 40 at best and 8 late, needs 4 GPU-seconds of 8, may buy one GPU-second at a time.
@@ -10,14 +10,14 @@ constexpr PriceSample kSample = {
     .best_value = 40, .late_value = 8, .gpu_time = 4, .top_time = 1, .all_time = 8};
 
 TEST(PriceHistory, KnowsNoPriceBeforeTheFirstJob) {
-  EXPECT_EQ(PriceHistory{}.curve(1), PriceCurve{});
+  EXPECT_EQ(PriceHistory{}.curve(1), planning::PriceCurve{});
 }
 
 TEST(PriceHistory, TakesTheRangeFromAJob) {
   PriceHistory history;
   history.observe(kSample);
 
-  EXPECT_EQ(history.curve(1), low_to_high(0.25, 40));  // A quarter of a half of 8 / 4.
+  EXPECT_EQ(history.curve(1), planning::low_to_high(0.25, 40));  // A quarter of a half of 8 / 4.
 }
 
 TEST(PriceHistory, WidensTheRangeWithEachJob) {
@@ -28,15 +28,15 @@ TEST(PriceHistory, WidensTheRangeWithEachJob) {
   history.observe(
       {.best_value = 100, .late_value = 90, .gpu_time = 8, .top_time = 2, .all_time = 9});
 
-  EXPECT_EQ(history.curve(1), low_to_high(0.25 * 0.25 * 0.5, 50));
+  EXPECT_EQ(history.curve(1), planning::low_to_high(0.25 * 0.25 * 0.5, 50));
 }
 
 TEST(PriceHistory, BelievesOnlyPartOfTheRange) {
   PriceHistory history;
   history.observe(kSample);
 
-  EXPECT_EQ(history.curve(0.5), low_to_high(0.25, 20));
-  EXPECT_EQ(history.curve(0), low_to_high(0.25, 0.25));
+  EXPECT_EQ(history.curve(0.5), planning::low_to_high(0.25, 20));
+  EXPECT_EQ(history.curve(0), planning::low_to_high(0.25, 0.25));
 }
 
 TEST(PriceHistory, ClampsTheRatioOfAJobThatIsWorthNothingLate) {
@@ -45,14 +45,14 @@ TEST(PriceHistory, ClampsTheRatioOfAJobThatIsWorthNothingLate) {
   steep.late_value = 0;
   history.observe(steep);
 
-  EXPECT_EQ(history.curve(1), low_to_high(40 / PriceHistory::kRatioMax, 40));
+  EXPECT_EQ(history.curve(1), planning::low_to_high(40 / PriceHistory::kRatioMax, 40));
 }
 
 TEST(PriceHistory, LearnsNothingFromAWorthlessJob) {
   PriceHistory history;
   history.observe({.best_value = 0, .late_value = 0, .gpu_time = 4, .top_time = 1, .all_time = 8});
 
-  EXPECT_EQ(history.curve(1), PriceCurve{});
+  EXPECT_EQ(history.curve(1), planning::PriceCurve{});
 }
 
 TEST(PriceHistory, ComesBackFromTextAsItWas) {
@@ -73,4 +73,4 @@ TEST(PriceHistory, ComesBackFromTextAsItWas) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

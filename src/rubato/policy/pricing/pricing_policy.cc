@@ -1,9 +1,10 @@
 #include "rubato/policy/pricing/pricing_policy.h"
 
-namespace rubato {
+namespace rubato::policy::pricing {
 
-void PricingPolicy::observe(const JobState& job, const JobWorth& worth, const View& view) {
-  const JobNeeds needs = needs_of(job, view);
+void PricingPolicy::observe(const JobState& job, const planning::JobWorth& worth,
+                            const View& view) {
+  const planning::JobNeeds needs = planning::needs_of(job, view);
   const Duration slot = slot_of(needs.fastest, view);
   const Instant start = round_at(view);
   const Duration horizon = edges_of(job, PoolId{0}, needs.fastest, view).back() - start;
@@ -14,4 +15,4 @@ void PricingPolicy::observe(const JobState& job, const JobWorth& worth, const Vi
                     .all_time = view.topology.gpus() * to_seconds(horizon)});
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

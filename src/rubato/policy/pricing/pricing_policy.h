@@ -7,16 +7,16 @@
 #include "rubato/policy/planning/planning_policy.h"
 #include "rubato/policy/pricing/price_history.h"
 
-namespace rubato {
+namespace rubato::policy::pricing {
 
-class PricingPolicy : public PlanningPolicy {
+class PricingPolicy : public planning::PlanningPolicy {
  protected:
-  using PlanningPolicy::PlanningPolicy;
+  using planning::PlanningPolicy::PlanningPolicy;
 
   /// Prices by what has been seen so far.
-  [[nodiscard]] PriceCurve prices() const { return history_.curve(options().estimate); }
+  [[nodiscard]] planning::PriceCurve prices() const { return history_.curve(options().estimate); }
   /// Learns from a job that has been judged.
-  void observe(const JobState& job, const JobWorth& worth, const View& view);
+  void observe(const JobState& job, const planning::JobWorth& worth, const View& view);
 
   void save_more(std::string& state) const final { history_.save(state); }
   [[nodiscard]] bool restore_more(const SavedLine& line) final { return history_.restore(line); }
@@ -26,4 +26,4 @@ class PricingPolicy : public PlanningPolicy {
   PriceHistory history_;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

@@ -4,8 +4,11 @@
 #include <cmath>
 #include <limits>
 
-namespace rubato {
+namespace rubato::policy::pricing {
 namespace {
+
+using planning::TimeWindow;
+using planning::UnitOffer;
 
 TimeWindow slot_window(const ElasticSearch& search, int slot) {
   const auto i = static_cast<std::size_t>(slot);
@@ -48,7 +51,7 @@ class SlotMarket {
   /// Where so many workers go; adds to `cost`. Nothing if they or their servers do not fit.
   [[nodiscard]] std::optional<SlotUse> use(int workers, double& cost) const {
     double worker_cost = 0;
-    auto worker_sites = fill_cheapest(workers_, workers, worker_cost);
+    auto worker_sites = planning::fill_cheapest(workers_, workers, worker_cost);
     if (!worker_sites) {
       return std::nullopt;
     }
@@ -56,7 +59,7 @@ class SlotMarket {
     SlotUse made{.window = window_, .workers = workers, .worker_sites = *std::move(worker_sites)};
     if (!demand_.server_demand.empty()) {
       const auto count = static_cast<int>(std::ceil(workers * demand_.servers_per_worker - 1e-9));
-      auto server_sites = fill_cheapest(servers_, count, cost);
+      auto server_sites = planning::fill_cheapest(servers_, count, cost);
       if (!server_sites) {
         return std::nullopt;
       }
@@ -119,4 +122,4 @@ std::optional<ElasticSchedule> best_elastic(const ElasticSearch& search,
   return schedule;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

@@ -14,12 +14,12 @@
 #include "rubato/policy/planning/use_calendar.h"
 #include "rubato/policy/pricing/slot_search.h"
 
-namespace rubato {
+namespace rubato::policy::pricing {
 
 /// Sites of one kind, and one price curve for each of their resources.
 struct PricedSites {
-  const UseCalendar* calendar = nullptr;
-  std::vector<PriceCurve> prices{};
+  const planning::UseCalendar* calendar = nullptr;
+  std::vector<planning::PriceCurve> prices{};
   /// The workers of a slot are priced one after another, by the first resource of the one site.
   bool crowds = false;
 };
@@ -47,10 +47,10 @@ struct ElasticSearch {
 
 /// What the job does in one slot.
 struct SlotUse {
-  TimeWindow window{};
+  planning::TimeWindow window{};
   int workers = 0;
-  std::vector<SiteCount> worker_sites{};
-  std::vector<SiteCount> server_sites{};
+  std::vector<planning::SiteCount> worker_sites{};
+  std::vector<planning::SiteCount> server_sites{};
 };
 
 struct ElasticSchedule {
@@ -67,4 +67,4 @@ struct ElasticSchedule {
     const ElasticSearch& search, const ElasticDemand& demand,
     const std::function<double(Instant finish)>& value);
 
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

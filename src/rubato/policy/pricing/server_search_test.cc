@@ -8,10 +8,14 @@
 #include "rubato/policy/planning/plan_times.h"
 #include "rubato/policy/testing/timeline_test.h"
 
-namespace rubato {
+namespace rubato::policy::pricing {
 namespace {
 
-TimeWindow slot_at(int t) { return {at_seconds(t), at_seconds(t + 1)}; }
+using planning::SiteCapacities;
+using planning::SiteCount;
+using planning::UseCalendar;
+
+planning::TimeWindow slot_at(int t) { return {at_seconds(t), at_seconds(t + 1)}; }
 
 /// The worked cases of OASiS: slots 1 to 3, prices from 1 to 16, one resource on each side.
 class OasisCase {
@@ -32,11 +36,11 @@ class OasisCase {
     for (int y = 1; y <= job.workers_max; ++y) {
       demand.counts.push_back({.workers = y, .gain = 1.0 * y});
     }
-    const ElasticSearch search{
-        .workers = {&workers_, {low_to_high(1, 16)}},
-        .servers = {&servers_, {low_to_high(1, 16)}},
-        .edges = slot_edges(at_seconds(job.arrival), kSecond, 4 - job.arrival, Duration{}, false),
-        .price_slot = kSecond};
+    const ElasticSearch search{.workers = {&workers_, {planning::low_to_high(1, 16)}},
+                               .servers = {&servers_, {planning::low_to_high(1, 16)}},
+                               .edges = planning::slot_edges(at_seconds(job.arrival), kSecond,
+                                                             4 - job.arrival, Duration{}, false),
+                               .price_slot = kSecond};
     return best_elastic(search, demand, [&](Instant finish) {
       const auto slot = static_cast<int>(to_seconds(finish)) - 1;
       return job.values.at(static_cast<std::size_t>(slot - job.arrival));
@@ -55,10 +59,10 @@ class OasisCase {
   }
 
   [[nodiscard]] double worker_price(std::size_t site, int slot) const {
-    return workers_.price(site, 0, slot_at(slot), low_to_high(1, 16), kSecond);
+    return workers_.price(site, 0, slot_at(slot), planning::low_to_high(1, 16), kSecond);
   }
   [[nodiscard]] double server_price(int slot) const {
-    return servers_.price(0, 0, slot_at(slot), low_to_high(1, 16), kSecond);
+    return servers_.price(0, 0, slot_at(slot), planning::low_to_high(1, 16), kSecond);
   }
 
   UseCalendar& workers() { return workers_; }
@@ -134,9 +138,10 @@ TEST(ServerSearch, DecidesTheSecondWorkedCaseOfOasis) {
 
 TEST(ServerSearch, CountsEveryResourceOfASite) {
   UseCalendar workers(SiteCapacities{{4, 10}, {4, 100}});  // GPUs, memory.
-  const ElasticSearch search{.workers = {&workers, {low_to_high(1, 16), low_to_high(0.1, 1)}},
-                             .edges = {at_seconds(0), at_seconds(1)},
-                             .price_slot = kSecond};
+  const ElasticSearch search{
+      .workers = {&workers, {planning::low_to_high(1, 16), planning::low_to_high(0.1, 1)}},
+      .edges = {at_seconds(0), at_seconds(1)},
+      .price_slot = kSecond};
   const ElasticDemand demand{
       .units = 3, .counts = {{.workers = 3, .gain = 3}}, .worker_demand = {1, 8}};
 
@@ -198,4 +203,4 @@ TEST(ServerSearch, FindsThePayoffOfExhaustiveSearch) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

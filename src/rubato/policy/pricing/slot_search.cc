@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace rubato {
+namespace rubato::policy::pricing {
 namespace {
 
 constexpr double kUnreached = std::numeric_limits<double>::infinity();
@@ -81,4 +81,4 @@ std::optional<SlotSchedule> best_slots(const SlotSearch& search) {
   return best;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

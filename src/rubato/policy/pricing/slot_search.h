@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-namespace rubato {
+namespace rubato::policy::pricing {
 
 /// A number of workers for one slot.
 struct SlotChoice {
@@ -43,4 +43,4 @@ struct SlotSchedule {
 /// The schedule with the highest payoff, be it negative; nothing if there is no room for the work.
 [[nodiscard]] std::optional<SlotSchedule> best_slots(const SlotSearch& search);
 
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

@@ -6,7 +6,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::pricing {
 namespace {
 
 /// A world small enough to try everything.
@@ -136,4 +136,4 @@ TEST(SlotSearch, FindsNothingWithoutRoomSlotsOrProgress) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::pricing

@@ -9,8 +9,12 @@
 #include "rubato/policy/reconstructed/batching_policy.h"
 #include "rubato/policy/reconstructed/dual_batch.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
+
+using planning::CrewChoice;
+using planning::PoolBooking;
+using planning::UseCalendar;
 
 constexpr std::size_t kDensestMax = 32;  // Jobs of one batch.
 constexpr int kStartsPerWindow = 8;
@@ -20,7 +24,7 @@ constexpr double kLeast = 1e-9;         // For weights and work of nothing.
 
 // A calendar of the same sites, with nothing reserved.
 UseCalendar fresh(const UseCalendar& calendar) {
-  SiteCapacities capacity;
+  planning::SiteCapacities capacity;
   for (std::size_t site = 0; site < calendar.sites(); ++site) {
     capacity.push_back({calendar.capacity(site, 0)});
   }
@@ -36,7 +40,7 @@ struct CrewEntrant {
   [[nodiscard]] Duration fastest() const {
     Duration found = kLongest;
     for (const std::vector<CrewChoice>& pool : crews) {
-      found = std::min(found, fastest_of(pool));
+      found = std::min(found, planning::fastest_of(pool));
     }
     return found == kLongest ? Duration{} : found;
   }
@@ -59,7 +63,7 @@ struct Market {
 class AOnline final : public BatchingPolicy {
  public:
   explicit AOnline(const AOnlineOptions& options)
-      : BatchingPolicy(SiteKind::Nodes, {.slot = options.slot},
+      : BatchingPolicy(planning::SiteKind::Nodes, {.slot = options.slot},
                        {.slot = options.slot, .slots_max = options.window}) {}
 
  protected:
@@ -79,7 +83,7 @@ class AOnline final : public BatchingPolicy {
     std::vector<std::pair<double, JobId>> order;  // Worker-slots per weight, the fewest first.
     for (const JobId id : pending()) {
       const JobState& job = view.jobs.at(id);
-      const double slots = needs_of(job, view).gpu_time / to_seconds(batch_slot(view));
+      const double slots = planning::needs_of(job, view).gpu_time / to_seconds(batch_slot(view));
       order.emplace_back(slots / std::max(job.job.weight, kLeast), id);
     }
     std::ranges::sort(order);
@@ -92,7 +96,7 @@ class AOnline final : public BatchingPolicy {
       entrant.batch = {
           .job = id, .weight = weight, .worker_slots = std::max(slots_per_weight * weight, kLeast)};
       for (const Pool& pool : view.topology.pools()) {
-        entrant.crews.push_back(crews_of(job, pool, view, job.job.requested));
+        entrant.crews.push_back(planning::crews_of(job, pool, view, job.job.requested));
       }
       entrant.drop_slow();
     }
@@ -115,13 +119,13 @@ class AOnline final : public BatchingPolicy {
       market.prices.push_back(fresh(book().calendar(pool.id)));
     }
     std::optional<PoolBooking> quoted;
-    const auto quote = [&](JobId id, TimeWindow window) -> std::optional<double> {
+    const auto quote = [&](JobId id, planning::TimeWindow window) -> std::optional<double> {
       quoted = cheapest(*by_id.at(id), window, market, view);
       return quoted ? std::optional(quoted->booking.posting.cost) : std::nullopt;
     };
     const auto accept = [&](JobId id) {
-      reserve(market.prices[quoted->pool.value], quoted->booking);
-      book().set(id, plan_of(*quoted, book()), view.now);
+      planning::reserve(market.prices[quoted->pool.value], quoted->booking);
+      book().set(id, planning::plan_of(*quoted, book()), view.now);
       pending().erase(id);
     };
     schedule_batch(std::move(jobs), view.now, length, {.quote = quote, .accept = accept});
@@ -138,7 +142,7 @@ class AOnline final : public BatchingPolicy {
     std::ranges::sort(order);
     order.resize(std::min(order.size(), kPulledMax));
     for (const auto& [start, job] : order) {
-      const BookedPlan old = *book().find(job);
+      const planning::BookedPlan old = *book().find(job);
       book().drop(job, view.now);
       if (!replan(view.jobs.at(job), view) || book().find(job)->finish() >= old.finish()) {
         book().set(job, old, view.now);
@@ -147,27 +151,31 @@ class AOnline final : public BatchingPolicy {
   }
 
   // A_mincost in all pools.
-  [[nodiscard]] std::optional<PoolBooking> cheapest(const CrewEntrant& entrant, TimeWindow window,
+  [[nodiscard]] std::optional<PoolBooking> cheapest(const CrewEntrant& entrant,
+                                                    planning::TimeWindow window,
                                                     const Market& prices, const View& view) const {
     const Duration part = (window.to - window.from) / kStartsPerWindow;
-    const Instant step = on_grid(Instant{std::max({part, view.slot, Duration{1}})}, view.slot);
+    const Instant step =
+        planning::on_grid(Instant{std::max({part, view.slot, Duration{1}})}, view.slot);
     const JobState& job = view.jobs.at(entrant.batch.job);
     std::optional<PoolBooking> best;
     for (const Pool& pool : view.topology.pools()) {
-      const CrewMarket market{.pool = pool.id,
-                              .room = {&book().calendar(pool.id)},
-                              .prices = &prices.prices[pool.id.value],
-                              .curve = from_zero(prices.theta),
-                              .price_slot = batch_slot(view),
-                              .rules = {.together = together_cheapest, .apart = apart_by_host}};
-      keep_better(
+      const planning::CrewMarket market{
+          .pool = pool.id,
+          .room = {&book().calendar(pool.id)},
+          .prices = &prices.prices[pool.id.value],
+          .curve = planning::from_zero(prices.theta),
+          .price_slot = batch_slot(view),
+          .rules = {.together = planning::together_cheapest, .apart = planning::apart_by_host}};
+      planning::keep_better(
           best, pool.id,
-          best_crew(market, entrant.crews[pool.id.value],
-                    {.starts = slot_edges(std::max(window.from, ready_at(job, pool.id, view)),
-                                          step.time_since_epoch(), kStartsPerWindow, view.slot,
-                                          /*grows=*/false),
-                     .last_finish = window.to},
-                    [](Instant) { return 0.0; }));
+          planning::best_crew(
+              market, entrant.crews[pool.id.value],
+              {.starts = planning::slot_edges(std::max(window.from, ready_at(job, pool.id, view)),
+                                              step.time_since_epoch(), kStartsPerWindow, view.slot,
+                                              /*grows=*/false),
+               .last_finish = window.to},
+              [](Instant) { return 0.0; }));
     }
     return best;
   }
@@ -206,4 +214,4 @@ PolicyInfo a_online_policy() {
           .make = make_a_online};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

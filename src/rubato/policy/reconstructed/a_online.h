@@ -27,7 +27,7 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 
 struct AOnlineOptions {
   Duration slot{};  // Unit of the intervals; zero: the engine's slot, but at least a minute.
@@ -39,4 +39,4 @@ struct AOnlineOptions {
 
 [[nodiscard]] PolicyInfo a_online_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

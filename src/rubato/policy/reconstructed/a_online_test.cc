@@ -6,7 +6,7 @@
 
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
 
 Scene::Make a_online(const AOnlineOptions& options = {.slot = std::chrono::seconds(1)}) {
@@ -102,4 +102,4 @@ TEST(AOnline, StaysWithinItsBoundOfTheFractionalOptimum) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

@@ -10,16 +10,21 @@
 #include "rubato/policy/reconstructed/batching_policy.h"
 #include "rubato/policy/reconstructed/tenant_reserve.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
 
+using planning::BookedPlan;
+using planning::PoolBooking;
+using planning::UseCalendar;
+
 constexpr std::size_t kBatchJobsMax = 64;  // Of one batch.
-constexpr CrewRules kRules = {.together = together_fullest, .apart = apart_fullest};
+constexpr planning::CrewRules kRules = {.together = planning::together_fullest,
+                                        .apart = planning::apart_fullest};
 
 /// A job of a batch.
 struct PayingEntrant {
   const JobState* job = nullptr;
-  JobWorth worth;
+  planning::JobWorth worth;
   double payoff = 0;  // Of the place it has now.
   double payment = 0;
   bool is_placed = false;
@@ -36,7 +41,7 @@ struct Party {
 class Astraea final : public BatchingPolicy {
  public:
   explicit Astraea(const AstraeaOptions& options)
-      : BatchingPolicy(SiteKind::Nodes, {.horizon = options.horizon},
+      : BatchingPolicy(planning::SiteKind::Nodes, {.horizon = options.horizon},
                        {.slot = options.slot, .slots_max = options.window}) {}
 
  protected:
@@ -52,7 +57,7 @@ class Astraea final : public BatchingPolicy {
         break;
       }
       const JobState& job = view.jobs.at(id);
-      entrants.push_back({.job = &job, .worth = JobWorth(job, view)});
+      entrants.push_back({.job = &job, .worth = planning::JobWorth(job, view)});
     }
     std::vector<Party> parties = parties_of(entrants, view);
     std::vector<PayingEntrant*> order = use_reserves(parties, view);
@@ -104,8 +109,8 @@ class Astraea final : public BatchingPolicy {
   // An older plan may lie outside of the reserve, or in one that has shrunk.
   void occupy(UseCalendar& reserve, const BookedPlan& plan, const View& view) const {
     const std::vector<NodeId>& nodes = view.topology.pool(plan.pool).nodes;
-    for (const BookedSegment& segment : plan.segments) {
-      const TimeWindow window{std::max(segment.window.from, view.now), segment.window.to};
+    for (const planning::BookedSegment& segment : plan.segments) {
+      const planning::TimeWindow window{std::max(segment.window.from, view.now), segment.window.to};
       if (window.from >= window.to) {
         continue;
       }
@@ -138,10 +143,10 @@ class Astraea final : public BatchingPolicy {
       if (!found || found->booking.value <= 0) {
         continue;
       }
-      const Booking& booking = found->booking;
+      const planning::Booking& booking = found->booking;
       reserve(next->reserve[found->pool.value], booking);
       next->used += booking.choice.crew.workers * to_seconds(booking.choice.run_time);
-      book().set(entrant.job->id(), plan_of(*found, book()), view.now);
+      book().set(entrant.job->id(), planning::plan_of(*found, book()), view.now);
       entrant.is_placed = true;
       entrant.payoff = booking.value;
     }
@@ -151,7 +156,7 @@ class Astraea final : public BatchingPolicy {
   void trade(const std::vector<PayingEntrant*>& order, const View& view) {
     double theta = 1;
     for (const PayingEntrant* each : order) {
-      const JobNeeds needs = needs_of(*each->job, view);
+      const planning::JobNeeds needs = planning::needs_of(*each->job, view);
       const double slots = needs.gpu_time / to_seconds(batch_slot(view));
       const double value = each->worth.at(later(view.now, needs.fastest));
       theta = std::max(theta, 1 + value / std::max(slots, 1e-9));
@@ -163,7 +168,7 @@ class Astraea final : public BatchingPolicy {
       book().drop(id, view.now);
       const auto found = search(*each, view, nullptr, theta);
       if (found && found->booking.payoff() > each->payoff) {
-        book().set(id, plan_of(*found, book()), view.now);
+        book().set(id, planning::plan_of(*found, book()), view.now);
         each->is_placed = true;
         each->payoff = found->booking.payoff();
         each->payment = found->booking.posting.cost;
@@ -199,20 +204,22 @@ class Astraea final : public BatchingPolicy {
     std::optional<PoolBooking> best;
     for (const Pool& pool : view.topology.pools()) {
       const UseCalendar& calendar = book().calendar(pool.id);
-      CrewMarket market{.pool = pool.id, .room = {&calendar}, .rules = kRules};
+      planning::CrewMarket market{.pool = pool.id, .room = {&calendar}, .rules = kRules};
       if (party != nullptr) {
         market.room.push_back(&party->reserve[pool.id.value]);
       } else {
         market.prices = &calendar;
-        market.curve = from_zero(theta);
+        market.curve = planning::from_zero(theta);
         market.price_slot = batch_slot(view);
         market.one_price = true;
       }
-      const auto crews = crews_of(job, pool, view, workers_max);
-      keep_better(best, pool.id,
-                  best_crew(market, crews,
-                            {.starts = starts_of(job, pool.id, fastest_of(crews), view, counts)},
-                            [&](Instant finish) { return entrant.worth.at(finish); }));
+      const auto crews = planning::crews_of(job, pool, view, workers_max);
+      planning::keep_better(
+          best, pool.id,
+          planning::best_crew(
+              market, crews,
+              {.starts = starts_of(job, pool.id, planning::fastest_of(crews), view, counts)},
+              [&](Instant finish) { return entrant.worth.at(finish); }));
     }
     return best;
   }
@@ -224,7 +231,7 @@ class Astraea final : public BatchingPolicy {
       pending().erase(job.id());
       return;
     }
-    const Instant earliest = later(view.now, needs_of(job, view).fastest);
+    const Instant earliest = later(view.now, planning::needs_of(job, view).fastest);
     if (entrant.worth.may_be_refused() && entrant.worth.at(earliest) <= 0) {
       decision.verdicts.push_back(turn_down(job, entrant.worth, view));
       pending().erase(job.id());
@@ -271,4 +278,4 @@ PolicyInfo astraea_policy() {
           .make = make_astraea};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

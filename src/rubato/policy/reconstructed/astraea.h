@@ -29,7 +29,7 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 
 struct AstraeaOptions {
   Duration slot{};    // Unit of the intervals; zero: the engine's slot, but at least a minute.
@@ -42,4 +42,4 @@ struct AstraeaOptions {
 
 [[nodiscard]] PolicyInfo astraea_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

@@ -6,7 +6,7 @@
 
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
 
 Scene::Make astraea(const AstraeaOptions& options = {.slot = std::chrono::seconds(1)}) {
@@ -129,4 +129,4 @@ TEST(Astraea, MakesNoTenantWorseOffThanOnAPartOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

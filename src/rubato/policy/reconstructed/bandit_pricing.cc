@@ -14,14 +14,14 @@
 #include "rubato/policy/rounds/round_timer.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
 
 constexpr double kNewShare = 0.2;  // Of a new observation in the correction of expected times.
 
 /// An offer and what became of it.
 struct Sale {
-  Gang gang{};
+  rounds::Gang gang{};
   std::size_t arm = 0;
   Duration expected{};      // Run time, as it was offered.
   Duration uncorrected{};   // The same by the speed book alone.
@@ -62,7 +62,7 @@ class BanditPricing final : public Policy {
   std::map<JobId, SpeedId> kinds_;      // Of the jobs in sales_.
   std::set<NodeId> down_;
   std::int64_t accepted_ = 0;
-  RoundTimer timer_;
+  rounds::RoundTimer timer_;
 };
 
 std::optional<LimitedSupply> BanditPricing::supply() const {
@@ -94,7 +94,8 @@ std::vector<int> BanditPricing::free_by_node(const View& view) const {
 }
 
 // On the node where fewest stay free, else on the emptiest nodes; empty if there is no room.
-std::vector<NodeShare> placing(const Gang& gang, const View& view, const std::vector<int>& free) {
+std::vector<NodeShare> placing(const rounds::Gang& gang, const View& view,
+                               const std::vector<int>& free) {
   std::vector<NodeId> order = view.topology.pool(gang.pool).nodes;
   const auto free_on = [&](NodeId id) { return free[id.value]; };
   std::optional<NodeId> best;
@@ -121,10 +122,10 @@ std::vector<NodeShare> placing(const Gang& gang, const View& view, const std::ve
 }
 
 Verdict BanditPricing::offer(const JobState& job, const View& view) {
-  const auto gang = gang_of(job, view);
+  const auto gang = rounds::gang_of(job, view);
   if (!gang) {
     return Verdict{
-        .job = job.id(), .kind = VerdictKind::Refuse, .reason = why_unrunnable(job, view)};
+        .job = job.id(), .kind = VerdictKind::Refuse, .reason = rounds::why_unrunnable(job, view)};
   }
   Sale sale{.gang = *gang, .arm = bandit_.choose(supply())};
   sale.together = placing(*gang, view, free_by_node(view)).size() == 1;
@@ -368,4 +369,4 @@ PolicyInfo bandit_pricing_policy() {
           .make = make_bandit_pricing};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

@@ -19,7 +19,7 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 
 struct BanditPricingOptions {
   double price_min = 0.001;  // Per GPU hour, in the unit of the jobs' values.
@@ -37,4 +37,4 @@ struct BanditPricingOptions {
 
 [[nodiscard]] PolicyInfo bandit_pricing_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

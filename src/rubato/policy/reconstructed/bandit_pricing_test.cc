@@ -5,7 +5,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
 
 Scene::Make selling(BanditPricingOptions options) {
@@ -197,4 +197,4 @@ TEST(BanditPricing, ReadsItsOptions) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

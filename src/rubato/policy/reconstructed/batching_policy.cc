@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 
 void BatchingPolicy::enter(const JobState& job, const View& view) {
   pending_.insert(job.id());
@@ -50,7 +50,7 @@ void BatchingPolicy::clear_more() {
 
 Duration BatchingPolicy::batch_slot(const View& view) const {
   const Duration chosen = times_.slot != Duration{} ? times_.slot : kBatchSlot;
-  return on_grid(Instant{std::max(chosen, view.slot)}, view.slot).time_since_epoch();
+  return planning::on_grid(Instant{std::max(chosen, view.slot)}, view.slot).time_since_epoch();
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

@@ -11,7 +11,7 @@
 #include "rubato/policy/planning/planning_policy.h"
 #include "rubato/policy/reconstructed/doubling_clock.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 
 /// When batches are held.
 struct BatchTimes {
@@ -19,10 +19,11 @@ struct BatchTimes {
   int slots_max = 1;  // Intervals stop growing at that many slots.
 };
 
-class BatchingPolicy : public PlanningPolicy {
+class BatchingPolicy : public planning::PlanningPolicy {
  protected:
-  BatchingPolicy(SiteKind kind, const PlanningOptions& options, const BatchTimes& times)
-      : PlanningPolicy(kind, options), times_(times), clock_(times.slots_max) {}
+  BatchingPolicy(planning::SiteKind kind, const planning::PlanningOptions& options,
+                 const BatchTimes& times)
+      : planning::PlanningPolicy(kind, options), times_(times), clock_(times.slots_max) {}
 
   /// Decides on the pending jobs, and takes those it has decided on out of `pending()`.
   virtual void decide(const View& view, Decision& decision) = 0;
@@ -56,4 +57,4 @@ class BatchingPolicy : public PlanningPolicy {
   std::set<JobId> pending_;  // Arrived, not yet decided on.
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
 
 // The chunk that runs at `now`; null if none can.
@@ -74,4 +74,4 @@ std::vector<int> assign_chunks(std::span<ChunkQueue> queues, const Chunk& chunk,
   return chosen;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

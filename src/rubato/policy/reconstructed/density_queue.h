@@ -12,7 +12,7 @@
 
 #include "rubato/base/time.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 
 /// A part of a job's work, to be done by one worker.
 struct Chunk {
@@ -44,4 +44,4 @@ using ChunkQueue = std::vector<Chunk>;
 [[nodiscard]] std::vector<int> assign_chunks(std::span<ChunkQueue> queues, const Chunk& chunk,
                                              Instant now);
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

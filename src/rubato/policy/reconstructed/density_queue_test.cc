@@ -8,7 +8,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
 
 using testing::ElementsAre;
@@ -109,4 +109,4 @@ TEST(DensityQueue, TheCostIsWhatTheChunkAddsToAllDelays) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

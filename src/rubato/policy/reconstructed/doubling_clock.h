@@ -12,7 +12,7 @@
 #include "rubato/base/time.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 
 /// Slot of batches where the user chooses none.
 inline constexpr Duration kBatchSlot = std::chrono::seconds(60);
@@ -59,4 +59,4 @@ class DoublingClock {
   int length_ = 1;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

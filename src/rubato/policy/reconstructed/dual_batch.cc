@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
 
 // Fewer would divide by zero; a single light job needs no more.
@@ -49,7 +49,7 @@ std::vector<JobId> schedule_batch(std::vector<BatchJob> jobs, Instant start, Dur
                            [](const BatchJob& job) { return job.weight / job.worker_slots; });
   for (int i = 0; i < windows && !jobs.empty(); ++i) {
     const Instant from = later(start, i * length);
-    const TimeWindow window{.from = from, .to = later(from, length)};
+    const planning::TimeWindow window{.from = from, .to = later(from, length)};
     std::vector<BatchJob> left;
     for (const BatchJob& job : jobs) {
       const auto cost = rules.quote(job.job, window);
@@ -69,4 +69,4 @@ std::vector<JobId> schedule_batch(std::vector<BatchJob> jobs, Instant start, Dur
   return left;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

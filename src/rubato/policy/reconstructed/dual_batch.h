@@ -13,7 +13,7 @@
 #include "rubato/core/ids.h"
 #include "rubato/policy/planning/use_calendar.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 
 struct BatchJob {
   JobId job{};
@@ -38,7 +38,7 @@ struct BatchBases {
 
 struct BatchRules {
   /// The least cost of running the job within the window; nothing if it does not fit.
-  std::function<std::optional<double>(JobId job, TimeWindow window)> quote{};
+  std::function<std::optional<double>(JobId job, planning::TimeWindow window)> quote{};
   /// The job takes what was quoted last.
   std::function<void(JobId job)> accept{};
 };
@@ -47,4 +47,4 @@ struct BatchRules {
 std::vector<JobId> schedule_batch(std::vector<BatchJob> jobs, Instant start, Duration length,
                                   const BatchRules& rules);
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

@@ -7,10 +7,14 @@
 #include "rubato/policy/reconstructed/doubling_clock.h"
 #include "rubato/policy/testing/server_world.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
 
-constexpr CrewRules kRules = {.together = together_cheapest, .apart = apart_by_host};
+using planning::Booking;
+using planning::TimeWindow;
+
+constexpr planning::CrewRules kRules = {.together = planning::together_cheapest,
+                                        .apart = planning::apart_by_host};
 
 /// The worked case of A_online: two sites of two workers and a server, three jobs.
 class AOnlineCase {
@@ -21,20 +25,21 @@ class AOnlineCase {
     ServerWorld fresh(kSites);
     std::optional<Booking> quoted;
     std::map<JobId, Booking> taken;
-    schedule_batch(
-        std::move(batch), at_seconds(start), from_seconds(length),
-        {.quote = [&](JobId job, TimeWindow window) -> std::optional<double> {
-           quoted = best_window(fresh.search(
-               jobs_.at(job), static_cast<int>(to_seconds(window.from)),
-               static_cast<int>(to_seconds(window.to)),
-               {.workers = from_zero(bases.workers), .servers = from_zero(bases.servers)}, kRules));
-           return quoted ? std::optional(quoted->posting.cost) : std::nullopt;
-         },
-         .accept =
-             [&](JobId job) {
-               fresh.commit(*quoted);
-               taken.emplace(job, *quoted);
-             }});
+    schedule_batch(std::move(batch), at_seconds(start), from_seconds(length),
+                   {.quote = [&](JobId job, TimeWindow window) -> std::optional<double> {
+                      quoted = planning::best_window(
+                          fresh.search(jobs_.at(job), static_cast<int>(to_seconds(window.from)),
+                                       static_cast<int>(to_seconds(window.to)),
+                                       {.workers = planning::from_zero(bases.workers),
+                                        .servers = planning::from_zero(bases.servers)},
+                                       kRules));
+                      return quoted ? std::optional(quoted->posting.cost) : std::nullopt;
+                    },
+                    .accept =
+                        [&](JobId job) {
+                          fresh.commit(*quoted);
+                          taken.emplace(job, *quoted);
+                        }});
     return taken;
   }
 
@@ -49,12 +54,12 @@ class AOnlineCase {
   }
 
  private:
-  static inline const SiteCapacities kSites = {{2, 1}, {2, 1}};
+  static inline const planning::SiteCapacities kSites = {{2, 1}, {2, 1}};
   std::map<JobId, ServerJob> jobs_ = {
       {JobId{1}, {.chunks = 2}}, {JobId{2}, {.epochs = 2, .chunks = 2}}, {JobId{3}, {.chunks = 3}}};
 };
 
-void expect_run(const Booking& booking, int from, int to, std::vector<SiteCount> sites) {
+void expect_run(const Booking& booking, int from, int to, std::vector<planning::SiteCount> sites) {
   EXPECT_EQ(first_slot(booking), from);
   EXPECT_EQ(end_slot(booking), to);
   EXPECT_EQ(booking.posting.workers, sites);
@@ -152,4 +157,4 @@ TEST(DoublingClock, DoublesUntilItsLimitAndStartsAnew) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

@@ -6,7 +6,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 
 double room_for(std::span<const double> free, std::span<const double> demand) {
   double room = std::numeric_limits<double>::infinity();
@@ -39,4 +39,4 @@ std::size_t winner_of(std::span<const Pick> picks) {
   return static_cast<std::size_t>(std::ranges::max_element(posterior) - posterior.begin());
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 
 /// One agent that wants the task.
 struct Pick {
@@ -26,4 +26,4 @@ struct Pick {
 /// Index of the highest posterior, ties to the first.
 [[nodiscard]] std::size_t winner_of(std::span<const Pick> picks);
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

@@ -7,7 +7,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
 
 TEST(PickConflict, MatchesTheWorkedExample) {
@@ -66,4 +66,4 @@ TEST(PickConflict, IsADistributionThatRisesWithRoomOnRandomPicks) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

@@ -13,8 +13,10 @@
 #include "rubato/policy/rounds/round_timer.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
+
+using rounds::Gang;
 
 /// A chunk where it was put.
 struct PlacedChunk {
@@ -55,7 +57,7 @@ class PreemptiveEdge final : public Policy {
   [[nodiscard]] Instant next_change(const View& view) const;
 
   std::map<JobId, CutJob> jobs_;
-  RoundTimer timer_;
+  rounds::RoundTimer timer_;
   Instant kept_up_ = kNever;  // Until when the chunks' progress is counted.
 };
 
@@ -71,7 +73,7 @@ std::optional<Gang> useful_gang(const JobState& job, const Pool& pool, const Vie
 }
 
 Chunk PreemptiveEdge::chunk_for(const JobState& job, const Gang& gang, const View& view) const {
-  const Duration length = std::max(run_time_left(job, gang, view), Duration{1});
+  const Duration length = std::max(rounds::run_time_left(job, gang, view), Duration{1});
   const Duration upload = view.topology.upload_time(gang.pool, job.job.region, job.job.data_gb);
   return Chunk{.length = length,
                .siblings = gang.workers,
@@ -119,7 +121,7 @@ Verdict PreemptiveEdge::judge(const JobState& job, const View& view) {
   }
   if (best_queues.empty()) {
     return Verdict{
-        .job = job.id(), .kind = VerdictKind::Refuse, .reason = why_unrunnable(job, view)};
+        .job = job.id(), .kind = VerdictKind::Refuse, .reason = rounds::why_unrunnable(job, view)};
   }
   for (const int worker : assign_chunks(best_queues, best.whole, view.now)) {
     best.chunks.push_back({.worker = worker, .left = best.whole.length});
@@ -132,7 +134,7 @@ Verdict PreemptiveEdge::judge(const JobState& job, const View& view) {
 // speeds of fewer workers were not foreseen.
 void PreemptiveEdge::correct(CutJob& cut, const JobState& job, const View& view) const {
   const Gang gang{.pool = cut.pool, .workers = cut.whole.siblings};
-  const double needed = to_seconds(run_time_left(job, gang, view)) * cut.whole.siblings;
+  const double needed = to_seconds(rounds::run_time_left(job, gang, view)) * cut.whole.siblings;
   double counted = 0;
   for (const PlacedChunk& each : cut.chunks) {
     counted += to_seconds(each.left);
@@ -337,4 +339,4 @@ PolicyInfo preemptive_edge_policy() {
           .make = make_preemptive_edge};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

@@ -19,11 +19,11 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 
 /// Takes no options.
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_preemptive_edge(const PolicyOptions& options);
 
 [[nodiscard]] PolicyInfo preemptive_edge_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

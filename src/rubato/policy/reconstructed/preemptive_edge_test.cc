@@ -7,7 +7,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
 
 Result<std::unique_ptr<Policy>> preemptive_edge() { return make_preemptive_edge(PolicyOptions{}); }
@@ -182,4 +182,4 @@ TEST(PreemptiveEdge, FinishesEverything) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

@@ -5,7 +5,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 
 std::vector<double> price_grid(double low, double high, int arms) {
   RUBATO_CHECK(low > 0 && high >= low && arms > 0);
@@ -69,4 +69,4 @@ std::size_t PriceBandit::choose(std::optional<LimitedSupply> supply) const {
   return best.value_or(static_cast<std::size_t>(fewest - arms_.begin()));
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

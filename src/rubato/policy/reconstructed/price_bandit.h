@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 
 /// What is known about one price.
 struct PriceArm {
@@ -59,4 +59,4 @@ class PriceBandit {
   std::vector<PriceArm> arms_;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

@@ -6,7 +6,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
 
 const std::vector<double> kPrices = {1, 2, 3};
@@ -102,4 +102,4 @@ TEST(PriceBandit, FindsTheBestPriceInTime) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

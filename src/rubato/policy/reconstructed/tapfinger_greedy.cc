@@ -10,8 +10,10 @@
 #include "rubato/policy/reconstructed/pick_conflict.h"
 #include "rubato/policy/rounds/round_policy.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
+
+using rounds::Seat;
 
 /// A task that an agent may pick.
 struct Wish {
@@ -115,7 +117,7 @@ bool step(std::span<Agent> agents, std::span<Seat> seats) {
 /// A started task on its way up.
 struct Climber {
   Seat* seat = nullptr;
-  Sharer sharer{};
+  afs::Sharer sharer{};
 
   /// Completions per second that the next block adds, per GPU; zero at the top.
   [[nodiscard]] double marginal() const {
@@ -134,8 +136,8 @@ std::vector<Climber> climbers_of(const Agent& agent, const View& view, std::span
       const JobState& job = *seat.job;
       climbers.push_back(
           Climber{.seat = &seat,
-                  .sharer = {.steps = usable_steps(view.curve(job, agent.pool),
-                                                   view.topology.pool(agent.pool).gpus),
+                  .sharer = {.steps = afs::usable_steps(view.curve(job, agent.pool),
+                                                        view.topology.pool(agent.pool).gpus),
                              .work = job.work_left(view.now) / job.speed_factor,
                              .taken = 1}});
     }
@@ -163,7 +165,7 @@ void climb(std::vector<Climber>& climbers, int free) {
   }
 }
 
-class TapfingerGreedy final : public RoundPolicy {
+class TapfingerGreedy final : public rounds::RoundPolicy {
  public:
   explicit TapfingerGreedy(TapfingerOptions options) : options_(options) {}
 
@@ -230,4 +232,4 @@ PolicyInfo tapfinger_greedy_policy() {
           .make = make_tapfinger_greedy};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

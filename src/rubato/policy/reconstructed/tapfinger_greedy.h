@@ -18,7 +18,7 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 
 struct TapfingerOptions {
   double switch_slots = 0.5;  // Slots of progress lost by a reallocation.
@@ -31,4 +31,4 @@ struct TapfingerOptions {
 
 [[nodiscard]] PolicyInfo tapfinger_greedy_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

@@ -4,7 +4,7 @@
 
 #include "rubato/policy/testing/elastic_scene_test.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
 
 Result<std::unique_ptr<Policy>> tapfinger() { return make_tapfinger_greedy(PolicyOptions{}); }
@@ -126,4 +126,4 @@ TEST(TapfingerGreedy, RejectsOptionsItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <set>
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
+
+using planning::SiteCapacities;
 
 std::vector<TenantShare> tenants_of(const View& view) {
   if (!view.tenants.empty()) {
@@ -39,4 +41,4 @@ std::vector<SiteCapacities> reserves_of(const std::vector<TenantShare>& tenants,
   return reserves;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

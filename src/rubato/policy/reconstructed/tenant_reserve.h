@@ -7,7 +7,7 @@
 #include "rubato/policy/planning/use_calendar.h"
 #include "rubato/policy/view.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 
 /// The shares of the cluster; if none were given, all tenants with active jobs are equal.
 [[nodiscard]] std::vector<TenantShare> tenants_of(const View& view);
@@ -15,7 +15,7 @@ namespace rubato {
 /// GPUs of each node of a pool that belong to each tenant: [tenant][node][0]. Shares are rounded
 /// down to whole GPUs, counted along the pool, so that every tenant has whole nodes but for its
 /// borders.
-[[nodiscard]] std::vector<SiteCapacities> reserves_of(const std::vector<TenantShare>& tenants,
-                                                      const Pool& pool, const Topology& topology);
+[[nodiscard]] std::vector<planning::SiteCapacities> reserves_of(
+    const std::vector<TenantShare>& tenants, const Pool& pool, const Topology& topology);
 
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

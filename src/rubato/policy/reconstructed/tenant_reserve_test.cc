@@ -6,8 +6,10 @@
 #include "rubato/policy/baseline/fifo.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::reconstructed {
 namespace {
+
+using planning::SiteCapacities;
 
 TEST(TenantReserve, GivesNeighbouringGpus) {
   const Topology topology = Topology::parse("3x4").value();
@@ -48,7 +50,7 @@ TEST(TenantReserve, NeverGivesAGpuTwiceAndLosesLessThanOnePerTenant) {
 }
 
 TEST(Tenants, AreEqualUnlessSharesAreGiven) {
-  const auto fifo = [] { return make_fifo(PolicyOptions{}); };
+  const auto fifo = [] { return baseline::make_fifo(PolicyOptions{}); };
   Job first = linear_job(1, 0, 1, 10);
   Job second = linear_job(2, 0, 1, 10);
   first.tenant = "b";
@@ -63,4 +65,4 @@ TEST(Tenants, AreEqualUnlessSharesAreGiven) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::reconstructed

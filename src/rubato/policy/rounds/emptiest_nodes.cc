@@ -5,7 +5,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 
 EmptiestNodes::EmptiestNodes(const View& view, PoolId pool, const std::vector<JobId>& leaving) {
   std::map<NodeId, int> free;
@@ -43,4 +43,4 @@ std::vector<NodeShare> EmptiestNodes::take(int workers) {
   return taken;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

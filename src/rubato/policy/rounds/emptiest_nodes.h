@@ -10,7 +10,7 @@
 
 #include "rubato/policy/view.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 
 /// One pool as it will be once the jobs in `leaving` (sorted) have gone. Made in O(nodes + jobs).
 class EmptiestNodes {
@@ -24,4 +24,4 @@ class EmptiestNodes {
   std::set<std::pair<int, NodeId>> by_free_;  // Free GPUs, negated; those without are not there.
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

@@ -6,13 +6,13 @@
 #include "rubato/policy/baseline/fifo.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 namespace {
 
 using testing::ElementsAre;
 
 TEST(EmptiestNodes, FillsTheEmptiestNodeFirst) {
-  Scene world([] { return make_fifo(PolicyOptions{}); }, {.cluster = "3x4"});
+  Scene world([] { return baseline::make_fifo(PolicyOptions{}); }, {.cluster = "3x4"});
   EmptiestNodes nodes(world.view(), PoolId{0}, {});
 
   EXPECT_THAT(nodes.take(3), ElementsAre(NodeShare{NodeId{0}, 3}));
@@ -21,4 +21,4 @@ TEST(EmptiestNodes, FillsTheEmptiestNodeFirst) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

@@ -2,7 +2,7 @@
 
 #include <map>
 
-namespace rubato {
+namespace rubato::policy::rounds {
 
 void run_only(const std::vector<Target>& chosen, const View& view, Decision& decision) {
   std::map<JobId, const Target*> wanted;
@@ -103,4 +103,4 @@ Status FixedRounds::load(std::string_view state) {
   return ok_status();
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

@@ -13,7 +13,7 @@
 #include "rubato/policy/rounds/round_timer.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 
 /// Everyone who can run somewhere is admitted, without a promise.
 class FixedRounds : public Policy {
@@ -60,4 +60,4 @@ void run_only(const std::vector<Target>& chosen, const View& view, Decision& dec
 /// gang_of().
 [[nodiscard]] std::vector<Gang> gangs_of(const JobState& job, const View& view);
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

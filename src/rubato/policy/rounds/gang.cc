@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace rubato {
+namespace rubato::policy::rounds {
 namespace {
 
 // The count nearest below `wanted` that the job accepts, or its smallest.
@@ -81,4 +81,4 @@ Duration run_time_left(const JobState& job, const Gang& gang, const View& view) 
   return speed > 0 ? from_seconds_up(job.work_left(view.now) / speed) : kLongest;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

@@ -10,7 +10,7 @@
 #include "rubato/core/reason.h"
 #include "rubato/policy/view.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 
 /// Where a job runs and how wide.
 struct Gang {
@@ -39,4 +39,4 @@ struct Gang {
 /// Run time left on the gang, pauses left out, rounded up to the microsecond.
 [[nodiscard]] Duration run_time_left(const JobState& job, const Gang& gang, const View& view);
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

@@ -5,7 +5,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 
 void GangPolicy::rebuild(const View& view) {
   members_.clear();
@@ -182,4 +182,4 @@ Status GangPolicy::load(std::string_view state) {
   return ok_status();
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

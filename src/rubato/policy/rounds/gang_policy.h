@@ -19,7 +19,7 @@
 #include "rubato/policy/rounds/round_timer.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 
 /// Its state is the last round; who waits and runs is a cache, read anew from the first view.
 class GangPolicy : public Policy {
@@ -92,4 +92,4 @@ class GangPolicy : public Policy {
   std::size_t waiting_ = 0;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

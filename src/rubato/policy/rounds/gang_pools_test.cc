@@ -9,7 +9,7 @@
 #include "rubato/policy/testing/policy_scene.h"
 #include "rubato/policy/testing/random_gangs_test.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 namespace {
 
 struct GangCase {
@@ -147,4 +147,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& which) { return which.param.name; });
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

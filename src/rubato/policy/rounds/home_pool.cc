@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace rubato {
+namespace rubato::policy::rounds {
 namespace {
 
 // Speed on an equal part of the pool, or on the job's smallest count if that part is too small.
@@ -50,4 +50,4 @@ void choose_home_pools(const View& view, std::span<Seat> seats) {
   }
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

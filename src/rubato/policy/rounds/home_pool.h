@@ -8,9 +8,9 @@
 
 #include "rubato/policy/rounds/round_policy.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 
 /// Sets the pool of every seat. A job that can run in no pool that is up keeps a pool without room.
 void choose_home_pools(const View& view, std::span<Seat> seats);
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

@@ -5,11 +5,13 @@
 #include "rubato/policy/baseline/max_min.h"
 #include "rubato/policy/testing/elastic_scene_test.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 namespace {
 
 // Max-min shares out every pool by itself, so where its jobs run shows the choice.
-Result<std::unique_ptr<Policy>> sharing_each_pool() { return make_max_min(PolicyOptions{}); }
+Result<std::unique_ptr<Policy>> sharing_each_pool() {
+  return baseline::make_max_min(PolicyOptions{});
+}
 
 std::vector<SpeedRow> fast_and_slow() {
   std::vector<SpeedRow> rows = falling_speeds("flat", 1.0, 8, "slow");
@@ -81,4 +83,4 @@ TEST(HomePool, WaitsIfAllPoolsThatKnowTheJobAreDown) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace rubato {
+namespace rubato::policy::rounds {
 namespace {
 
 // The first of the choices that has room; null if none has.
@@ -132,4 +132,4 @@ std::vector<Rank> PoolsFill::running() const {
   return ranks;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

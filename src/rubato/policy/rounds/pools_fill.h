@@ -17,7 +17,7 @@
 #include "rubato/policy/rounds/gang.h"
 #include "rubato/policy/rounds/priority_fill.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 
 /// The jobs of all pools.
 class PoolsFill {
@@ -72,4 +72,4 @@ class PoolsFill {
   std::map<std::vector<Gang>, Line> waiting_;  // By choices. Lines that fell empty stay.
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

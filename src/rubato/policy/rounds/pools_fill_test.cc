@@ -8,7 +8,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/rounds/rank_test.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 namespace {
 
 struct Placed {
@@ -164,4 +164,4 @@ TEST(PoolsFill, EqualsThePlainWalkOnRandomLines) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

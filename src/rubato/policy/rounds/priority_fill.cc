@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace rubato {
+namespace rubato::policy::rounds {
 
 /// One fill: the waiting jobs that are next of their width, and the end of the running line.
 class PriorityFill::Walk {
@@ -194,4 +194,4 @@ PriorityFill::Changes PriorityFill::fill(int capacity, std::int64_t lead) const 
   return Walk(*this, capacity, lead).changes();
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

@@ -16,7 +16,7 @@
 #include "rubato/base/time.h"
 #include "rubato/core/ids.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 
 /// A job's place in line: lower goes first, ties by (arrival, id).
 struct Rank {
@@ -75,4 +75,4 @@ class PriorityFill {
   int running_gpus_ = 0;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

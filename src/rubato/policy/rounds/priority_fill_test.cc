@@ -7,7 +7,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/rounds/rank_test.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 namespace {
 
 struct Entry {
@@ -138,4 +138,4 @@ TEST(PriorityFill, EqualsThePlainWalkOnRandomLines) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

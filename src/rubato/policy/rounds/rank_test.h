@@ -5,10 +5,10 @@
 
 #include "rubato/policy/rounds/priority_fill.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 
 [[nodiscard]] inline Rank rank(std::int64_t value, std::uint64_t id) {
   return Rank{value, Instant{}, JobId{id}};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

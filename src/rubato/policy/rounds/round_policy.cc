@@ -5,7 +5,7 @@
 
 #include "rubato/policy/rounds/gang.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 namespace {
 
 Verdict judge(const JobState& job, const View& view) {
@@ -112,4 +112,4 @@ Status RoundPolicy::load(std::string_view state) {
   return ok_status();
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

@@ -14,7 +14,7 @@
 #include "rubato/policy/rounds/round_timer.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 
 /// A job at a round, and what it is to have from then on.
 struct Seat {
@@ -61,4 +61,4 @@ class RoundPolicy : public Policy {
   bool is_due_ = false;  // Something happened since the last round.
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

@@ -4,7 +4,7 @@
 
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 namespace {
 
 /// Gives the oldest job one GPU; wants to be woken at a fixed moment.
@@ -132,4 +132,4 @@ TEST(RoundPolicy, RejectsAStateItDidNotWrite) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

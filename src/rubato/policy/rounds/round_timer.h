@@ -5,7 +5,7 @@
 
 #include "rubato/base/time.h"
 
-namespace rubato {
+namespace rubato::policy::rounds {
 
 /// Rounds are held on Tick, the last event of an instant, so that one round sees all of it.
 class RoundTimer {
@@ -23,4 +23,4 @@ class RoundTimer {
   Instant last_ = kNever;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::rounds

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <span>
 
-namespace rubato {
+namespace rubato::policy::shockwave {
 
 struct PaceMode {
   double seconds_per_epoch = 0;
@@ -30,4 +30,4 @@ struct PaceMode {
   return seconds;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::shockwave

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace rubato {
+namespace rubato::policy::shockwave {
 namespace {
 
 // 9 and 5 of 14 pseudo-epochs become 6.43 and 3.57 of 10; 4 of the first were seen.
@@ -29,4 +29,4 @@ TEST(ModePosterior, AJobSeenToItsEndHasNothingLeftInThatMode) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::shockwave

@@ -8,7 +8,7 @@
 #include "rubato/core/job_state.h"
 #include "rubato/policy/shockwave/mode_posterior.h"
 
-namespace rubato {
+namespace rubato::policy::shockwave {
 
 /// Paces that differ by less than a twentieth are one.
 class PaceRecord {
@@ -63,4 +63,4 @@ class PaceRecord {
   std::map<int, double> steps_{};
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::shockwave

@@ -13,8 +13,11 @@
 #include "rubato/policy/shockwave/pace_record.h"
 #include "rubato/policy/shockwave/window_plan.h"
 
-namespace rubato {
+namespace rubato::policy::shockwave {
 namespace {
+
+using rounds::FixedRounds;
+using rounds::Gang;
 
 constexpr double kWeightMax = 1e6;
 
@@ -108,7 +111,7 @@ std::vector<Shockwave::Candidate> Shockwave::candidates_of(PoolId pool, double s
   std::vector<Candidate> candidates;
   for (auto& [id, standing] : standings_) {
     const JobState& job = view.jobs.at(id);
-    const Gang gang = *gang_of(job, view);
+    const Gang gang = *rounds::gang_of(job, view);
     if (gang.pool != pool || gang.workers > view.capacity[pool.value]) {
       continue;
     }
@@ -170,7 +173,7 @@ std::vector<WindowJob> Shockwave::best_effort(const std::vector<Candidate>& cand
 void Shockwave::plan(PoolId pool, const View& view) {
   double asked = 0;
   for (const auto& [id, standing] : standings_) {
-    const Gang gang = *gang_of(view.jobs.at(id), view);
+    const Gang gang = *rounds::gang_of(view.jobs.at(id), view);
     asked += gang.pool == pool ? gang.workers : 0;
   }
   const int gpus = view.capacity[pool.value];
@@ -210,12 +213,12 @@ void Shockwave::fill_idle(std::vector<int>& free, const View& view,
   for (const auto& [id, standing] : standings_) {
     if (!std::ranges::binary_search(chosen, id)) {
       const JobState& job = view.jobs.at(id);
-      longest_first.emplace_back(-seconds_left(job, *gang_of(job, view), view), id);
+      longest_first.emplace_back(-seconds_left(job, *rounds::gang_of(job, view), view), id);
     }
   }
   std::ranges::sort(longest_first);
   for (const auto& [time, id] : longest_first) {
-    for (const Gang& gang : gangs_of(view.jobs.at(id), view)) {
+    for (const Gang& gang : rounds::gangs_of(view.jobs.at(id), view)) {
       if (gang.workers <= free[gang.pool.value]) {
         free[gang.pool.value] -= gang.workers;
         targets.push_back(Target{.job = id, .pool = gang.pool, .workers = gang.workers});
@@ -240,7 +243,7 @@ std::vector<Target> Shockwave::hold_round(const View& view) {
   std::vector<int> free(view.capacity.begin(), view.capacity.end());
   std::vector<Target> targets;
   for (const auto& [id, standing] : standings_) {
-    const Gang gang = *gang_of(view.jobs.at(id), view);
+    const Gang gang = *rounds::gang_of(view.jobs.at(id), view);
     int& left = free[gang.pool.value];
     if ((standing.rounds >> static_cast<unsigned>(round_) & 1U) != 0 && gang.workers <= left) {
       left -= gang.workers;
@@ -343,4 +346,4 @@ PolicyInfo shockwave_policy() {
       .make = make_shockwave};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::shockwave

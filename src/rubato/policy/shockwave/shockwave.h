@@ -22,7 +22,7 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::shockwave {
 
 struct ShockwaveOptions {
   Duration round = from_seconds(120);
@@ -40,4 +40,4 @@ struct ShockwaveOptions {
 
 [[nodiscard]] PolicyInfo shockwave_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::shockwave

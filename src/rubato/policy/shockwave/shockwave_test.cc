@@ -5,7 +5,7 @@
 #include "rubato/policy/shockwave/pace_record.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::shockwave {
 namespace {
 
 Scene::Make shockwave(std::string options) {
@@ -122,4 +122,4 @@ TEST(Shockwave, OptionsAreChecked) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::shockwave

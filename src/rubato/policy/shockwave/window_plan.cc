@@ -8,7 +8,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato {
+namespace rubato::policy::shockwave {
 namespace {
 
 // Progress at which the logarithm is exact; zero progress counts as a millionth.
@@ -311,4 +311,4 @@ std::vector<std::uint64_t> spread(std::span<const WindowJob> jobs, const Window&
   return rows;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::shockwave

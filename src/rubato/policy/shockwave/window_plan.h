@@ -18,7 +18,7 @@
 
 #include "rubato/solve/linear_program.h"
 
-namespace rubato {
+namespace rubato::policy::shockwave {
 
 struct WindowJob {
   int gpus = 1;
@@ -62,4 +62,4 @@ struct Window {
 [[nodiscard]] std::vector<std::uint64_t> spread(std::span<const WindowJob> jobs,
                                                 const Window& window, std::span<const int> counts);
 
-}  // namespace rubato
+}  // namespace rubato::policy::shockwave

@@ -7,7 +7,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::shockwave {
 namespace {
 
 // 10 epochs of 60 s, half of them done; 4 epochs of 120 s, none done.
@@ -187,4 +187,4 @@ TEST(WindowPlan, GreedyCountsFitAndLeaveNoRoomForAnother) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::shockwave

@@ -9,7 +9,7 @@
 #include "rubato/policy/tenants/tenant_split.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::tenants {
 namespace {
 
 constexpr const char* kEverybody = "";
@@ -223,4 +223,4 @@ TEST(TenantBorrow, NobodyWaitsForAGpuThatIsIdleAndAllowed) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::tenants

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-namespace rubato {
+namespace rubato::policy::tenants {
 namespace {
 
 int held_by_all(PoolId pool, const LineGpus& held) {
@@ -168,4 +168,4 @@ bool TenantDues::are_kept(const LineGpus& held, const View& view) const {
   return true;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::tenants

@@ -12,7 +12,7 @@
 
 #include "rubato/policy/view.h"
 
-namespace rubato {
+namespace rubato::policy::tenants {
 
 /// GPUs that a tenant can count on, and beyond.
 struct TenantGpus {
@@ -71,4 +71,4 @@ class TenantDues {
   std::vector<TenantLine> lines_;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::tenants

@@ -13,7 +13,7 @@
 #include "rubato/policy/rounds/gang.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::tenants {
 namespace {
 
 // Between two looks at what others gave back at least.
@@ -122,7 +122,7 @@ class TenantSplit final : public Policy {
 bool TenantSplit::has_room_for(const JobState& job, const TenantGpus& tenant, int borrowed,
                                const View& view) const {
   if (!traits().resizes) {
-    const auto gang = gang_of(job, view);
+    const auto gang = rounds::gang_of(job, view);
     return !gang || gang->workers <= dues_.owed(tenant, gang->pool, view) + borrowed;
   }
   return std::ranges::any_of(view.topology.pools(), [&](const Pool& pool) {
@@ -494,4 +494,4 @@ std::unique_ptr<Policy> split_by_tenant(std::vector<TenantGpus> tenants,
   return std::make_unique<TenantSplit>(std::move(tenants), make);
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::tenants

@@ -17,11 +17,11 @@
 #include "rubato/policy/policy.h"
 #include "rubato/policy/tenants/tenant_dues.h"
 
-namespace rubato {
+namespace rubato::policy::tenants {
 
 /// Each call costs a walk over all jobs. A change of a copy's GPUs is told to it as a
 /// NodeChange of a node that is as it was.
 [[nodiscard]] std::unique_ptr<Policy> split_by_tenant(
     std::vector<TenantGpus> tenants, const std::function<std::unique_ptr<Policy>()>& make);
 
-}  // namespace rubato
+}  // namespace rubato::policy::tenants

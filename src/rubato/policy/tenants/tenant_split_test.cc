@@ -6,7 +6,7 @@
 #include "rubato/policy/registry.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::tenants {
 namespace {
 
 Scene::Make split(std::string policy, std::vector<TenantGpus> tenants) {
@@ -142,4 +142,4 @@ TEST(TenantSplit, ATenantFaresAsAloneOnItsPart) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::tenants

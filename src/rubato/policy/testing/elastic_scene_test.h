@@ -9,7 +9,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy {
 
 /// Rows of a model whose every further worker adds `part` of what the one before added.
 [[nodiscard]] inline std::vector<SpeedRow> falling_speeds(std::string_view model, double part,
@@ -99,4 +99,4 @@ namespace rubato {
   return finishes[0] == finishes[1] && finishes[0].size() == 16;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy

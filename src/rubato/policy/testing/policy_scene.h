@@ -17,7 +17,7 @@
 
 #include "rubato/policy/policy.h"
 
-namespace rubato {
+namespace rubato::policy {
 
 /// `gpus` steps per second on each number of GPUs up to 64, and on powers of two up to 1024.
 [[nodiscard]] std::vector<SpeedRow> linear_speeds(std::string_view gpu_type = "");
@@ -115,4 +115,4 @@ class Scene {
   int steps_ = 0;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy

@@ -8,7 +8,7 @@
 #include "rubato/base/check.h"
 #include "rubato/policy/baseline/fifo.h"
 
-namespace rubato {
+namespace rubato::policy {
 namespace {
 
 constexpr int kStepsMax = 1'000'000;
@@ -299,7 +299,7 @@ JobState& Scene::widest_in(PoolId pool) {
 
 namespace {
 
-Result<std::unique_ptr<Policy>> any_policy() { return make_fifo(PolicyOptions{}); }
+Result<std::unique_ptr<Policy>> any_policy() { return baseline::make_fifo(PolicyOptions{}); }
 
 TEST(Scene, TrainsAJobAtTheSpeedOfTheBook) {
   Scene scene(any_policy);
@@ -321,4 +321,4 @@ TEST(Scene, ChargesThePauseOfAStart) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy

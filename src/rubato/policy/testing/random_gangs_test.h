@@ -7,7 +7,7 @@
 #include "rubato/base/random.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy {
 
 /// The largest values to draw; times are whole seconds.
 struct GangLimits {
@@ -28,4 +28,4 @@ struct GangLimits {
   return jobs;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy

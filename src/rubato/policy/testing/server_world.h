@@ -14,7 +14,7 @@
 #include "rubato/policy/planning/plan_times.h"
 #include "rubato/policy/planning/window_search.h"
 
-namespace rubato {
+namespace rubato::policy {
 
 struct ServerJob {
   int epochs = 1;
@@ -23,8 +23,8 @@ struct ServerJob {
   double together = 1;  // Slots per mini-batch.
   double apart = 2;
 
-  [[nodiscard]] std::vector<CrewChoice> crews() const {
-    std::vector<CrewChoice> found;
+  [[nodiscard]] std::vector<planning::CrewChoice> crews() const {
+    std::vector<planning::CrewChoice> found;
     for (int n = 1; n <= chunks; ++n) {
       for (const bool is_together : {true, false}) {
         const double slots =
@@ -40,14 +40,15 @@ struct ServerJob {
 
 /// Prices of workers and of servers per slot.
 struct ServerPrices {
-  PriceCurve workers{};
-  PriceCurve servers{};
+  planning::PriceCurve workers{};
+  planning::PriceCurve servers{};
   bool one_price = false;
 };
 
 class ServerWorld {
  public:
-  explicit ServerWorld(const SiteCapacities& capacity) : room_(capacity), sites_(capacity.size()) {}
+  explicit ServerWorld(const planning::SiteCapacities& capacity)
+      : room_(capacity), sites_(capacity.size()) {}
 
   /// Data reach a site only at this moment.
   void set_ready(std::size_t site, double slot) {
@@ -55,41 +56,43 @@ class ServerWorld {
     ready_[site] = at_seconds(slot);
   }
 
-  [[nodiscard]] WindowSearch search(const ServerJob& job, int first, int last_finish,
-                                    const ServerPrices& prices, const CrewRules& rules) const {
-    return {.crews = job.crews(),
-            .starts = slot_edges(at_seconds(first), std::chrono::seconds(1), last_finish - first,
-                                 Duration{}, /*grows=*/false),
-            .last_finish = at_seconds(last_finish),
-            .value = [](Instant) { return 0.0; },
-            .place =
-                [this, prices, rules](const CrewChoice& choice, TimeWindow window) {
-                  const auto offers = offers_in(window, prices);
-                  return choice.together ? rules.together(offers, choice.crew)
-                                         : rules.apart(offers, choice.crew);
-                }};
+  [[nodiscard]] planning::WindowSearch search(const ServerJob& job, int first, int last_finish,
+                                              const ServerPrices& prices,
+                                              const planning::CrewRules& rules) const {
+    return {
+        .crews = job.crews(),
+        .starts = planning::slot_edges(at_seconds(first), std::chrono::seconds(1),
+                                       last_finish - first, Duration{}, /*grows=*/false),
+        .last_finish = at_seconds(last_finish),
+        .value = [](Instant) { return 0.0; },
+        .place =
+            [this, prices, rules](const planning::CrewChoice& choice, planning::TimeWindow window) {
+              const auto offers = offers_in(window, prices);
+              return choice.together ? rules.together(offers, choice.crew)
+                                     : rules.apart(offers, choice.crew);
+            }};
   }
 
-  void commit(const Booking& booking) {
-    for (const SiteCount& each : booking.posting.workers) {
+  void commit(const planning::Booking& booking) {
+    for (const planning::SiteCount& each : booking.posting.workers) {
       room_.reserve(each.site, 0, booking.window, each.count);
     }
-    const SiteCount& servers = booking.posting.servers;
+    const planning::SiteCount& servers = booking.posting.servers;
     room_.reserve(servers.site, 1, booking.window, servers.count);
   }
 
-  [[nodiscard]] const UseCalendar& room() const { return room_; }
+  [[nodiscard]] const planning::UseCalendar& room() const { return room_; }
 
  private:
-  [[nodiscard]] std::vector<SiteOffer> offers_in(TimeWindow window,
-                                                 const ServerPrices& prices) const {
+  [[nodiscard]] std::vector<planning::SiteOffer> offers_in(planning::TimeWindow window,
+                                                           const ServerPrices& prices) const {
     constexpr Duration kSlot = std::chrono::seconds(1);
-    std::vector<SiteOffer> offers(sites_);
+    std::vector<planning::SiteOffer> offers(sites_);
     for (std::size_t site = 0; site < sites_; ++site) {
       if (!ready_.empty() && window.from < ready_[site]) {
         continue;
       }
-      SiteOffer& offer = offers[site];
+      planning::SiteOffer& offer = offers[site];
       offer = {.workers = room_.free(site, 0, window), .servers = room_.free(site, 1, window)};
       if (prices.one_price) {
         offer.worker_price = room_.price_of_all(0, window, prices.workers, kSlot);
@@ -102,16 +105,16 @@ class ServerWorld {
     return offers;
   }
 
-  UseCalendar room_;
+  planning::UseCalendar room_;
   std::size_t sites_;
   std::vector<Instant> ready_;
 };
 
-inline int first_slot(const Booking& booking) {
+inline int first_slot(const planning::Booking& booking) {
   return static_cast<int>(to_seconds(booking.window.from));
 }
-inline int end_slot(const Booking& booking) {
+inline int end_slot(const planning::Booking& booking) {
   return static_cast<int>(to_seconds(booking.window.to));
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy

@@ -8,11 +8,11 @@
 #include "rubato/core/plan.h"
 #include "rubato/policy/planning/use_calendar.h"
 
-namespace rubato {
+namespace rubato::policy {
 
 inline constexpr Duration kSecond = std::chrono::seconds(1);
 
-[[nodiscard]] inline TimeWindow between(double from, double to) {
+[[nodiscard]] inline planning::TimeWindow between(double from, double to) {
   return {at_seconds(from), at_seconds(to)};
 }
 
@@ -26,4 +26,4 @@ inline constexpr Duration kSecond = std::chrono::seconds(1);
   return plan;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy

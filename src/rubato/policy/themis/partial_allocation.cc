@@ -7,7 +7,7 @@
 
 #include "rubato/base/check.h"
 
-namespace rubato {
+namespace rubato::policy::themis {
 namespace {
 
 // Stands for a value of zero, whose logarithm has no end.
@@ -118,4 +118,4 @@ std::vector<Award> partial_allocation(std::span<const Bid> bids, int gpus) {
   return awards;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::themis

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace rubato {
+namespace rubato::policy::themis {
 
 /// What one number of GPUs is worth to a bidder.
 struct Offer {
@@ -29,4 +29,4 @@ struct Award {
 /// so that with more bidders than GPUs as many as possible get some.
 [[nodiscard]] std::vector<Award> partial_allocation(std::span<const Bid> bids, int gpus);
 
-}  // namespace rubato
+}  // namespace rubato::policy::themis

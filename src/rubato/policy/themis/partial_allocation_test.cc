@@ -7,7 +7,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::themis {
 namespace {
 
 // Value: ideal time over elapsed time and work shared by the GPUs.
@@ -137,4 +137,4 @@ TEST(PartialAllocation, AnUntrueBidGainsAtMostARoundedGpu) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::themis

@@ -15,13 +15,13 @@
 #include "rubato/policy/saved_state.h"
 #include "rubato/policy/themis/partial_allocation.h"
 
-namespace rubato {
+namespace rubato::policy::themis {
 namespace {
 
 /// A job without a lease, at an auction.
 struct Seeker {
   const JobState* job = nullptr;
-  Gang wanted{};
+  rounds::Gang wanted{};
   double ideal = 0;  // Seconds.
   double ratio = 0;
 };
@@ -63,7 +63,7 @@ class Themis final : public Policy {
   [[nodiscard]] Instant next_lease_end(const View& view) const;
 
   ThemisOptions options_;
-  RoundTimer timer_;
+  rounds::RoundTimer timer_;
   std::map<JobId, Standing> standings_;  // All admitted jobs.
   double crowd_ = 0;                     // Active jobs times seconds, up to `counted_`.
   Instant counted_{};
@@ -86,7 +86,7 @@ std::vector<Seeker> Themis::seekers_of(const View& view) const {
     if (standing == standings_.end() || holds_lease(job, view)) {
       return;
     }
-    Seeker seeker{.job = &job, .wanted = *gang_of(job, view)};
+    Seeker seeker{.job = &job, .wanted = *rounds::gang_of(job, view)};
     const double elapsed = to_seconds(view.now - job.job.arrival);
     const double others = elapsed > 0
                               ? (crowd(view.now) - standing->second.crowd_at_arrival) / elapsed
@@ -215,7 +215,7 @@ void Themis::hold_auction(const View& view, Decision& decision) {
     standings_.at(id).lease_end = later(view.now, std::max(options_.lease, view.slot));
     running.push_back(target);
   }
-  run_only(running, view, decision);
+  rounds::run_only(running, view, decision);
 }
 
 Instant Themis::next_lease_end(const View& view) const {
@@ -232,7 +232,7 @@ Decision Themis::on(const Event& event, const View& view) {
   Decision decision;
   if (const auto* arrival = std::get_if<Arrival>(&event)) {
     const JobState& job = view.jobs.at(arrival->job.id);
-    const Reason reason = why_unrunnable(job, view);
+    const Reason reason = rounds::why_unrunnable(job, view);
     const bool runs = reason == Reason::None;
     decision.verdicts.push_back(Verdict{.job = job.id(),
                                         .kind = runs ? VerdictKind::Admit : VerdictKind::Refuse,
@@ -274,7 +274,7 @@ Status Themis::load(std::string_view state) {
   if (!lines) {
     return lines.error();
   }
-  timer_ = RoundTimer{};
+  timer_ = rounds::RoundTimer{};
   standings_.clear();
   crowd_ = 0;
   counted_ = Instant{};
@@ -329,4 +329,4 @@ PolicyInfo themis_policy() {
           .make = make_themis};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::themis

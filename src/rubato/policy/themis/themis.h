@@ -20,7 +20,7 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::themis {
 
 struct ThemisOptions {
   Duration lease = from_seconds(1200);
@@ -35,4 +35,4 @@ struct ThemisOptions {
 
 [[nodiscard]] PolicyInfo themis_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::themis

@@ -6,7 +6,7 @@
 
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::themis {
 namespace {
 
 Scene::Make themis(std::string options) {
@@ -143,4 +143,4 @@ TEST(Themis, OptionsAreChecked) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::themis

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace rubato {
+namespace rubato::policy::tiresias {
 
 GittinsIndex::GittinsIndex(std::span<const double> sizes) : sizes_(sizes.begin(), sizes.end()) {
   std::ranges::sort(sizes_);
@@ -28,4 +28,4 @@ double GittinsIndex::at(double attained) const {
   return best;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::tiresias

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace rubato {
+namespace rubato::policy::tiresias {
 
 /// Of a finite history; the supremum is then a maximum over its sizes.
 class GittinsIndex {
@@ -25,4 +25,4 @@ class GittinsIndex {
   std::vector<double> sums_;   // sums_[i] = sizes_[0] + ... + sizes_[i - 1].
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::tiresias

@@ -6,7 +6,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::tiresias {
 namespace {
 
 TEST(GittinsIndex, MatchesTheHandComputedValues) {
@@ -60,4 +60,4 @@ TEST(GittinsIndex, EqualsTheDefinitionOnRandomHistories) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::tiresias

@@ -12,7 +12,7 @@
 #include "rubato/base/time.h"
 #include "rubato/core/ids.h"
 
-namespace rubato {
+namespace rubato::policy::tiresias {
 
 /// Ties by job. An entry that was added twice may come twice.
 class JobHeap {
@@ -53,4 +53,4 @@ class JobHeap {
   std::vector<Entry> entries_;  // A heap; sorted after a sweep, which is one as well.
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::tiresias

@@ -8,7 +8,7 @@
 
 #include "rubato/base/random.h"
 
-namespace rubato {
+namespace rubato::policy::tiresias {
 namespace {
 
 Instant at(int seconds) { return Instant{std::chrono::seconds{seconds}}; }
@@ -63,4 +63,4 @@ TEST(JobHeap, AgreesWithASetThatForgetsAtOnce) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::tiresias

@@ -12,7 +12,7 @@
 #include "rubato/core/ids.h"
 #include "rubato/policy/tiresias/job_heap.h"
 
-namespace rubato {
+namespace rubato::policy::tiresias {
 
 /// Groups are (queue, workers): jobs in one group gain service at one rate.
 class LongestRun {
@@ -68,4 +68,4 @@ class LongestRun {
   std::unordered_map<JobId, std::pair<Group, Instant>> places_;
 };
 
-}  // namespace rubato
+}  // namespace rubato::policy::tiresias

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace rubato {
+namespace rubato::policy::tiresias {
 
 constexpr int kQueueShift = 56;
 constexpr std::int64_t kWaitingBit = std::int64_t{1} << 55;
@@ -26,4 +26,4 @@ constexpr std::int64_t kFirstNumber = std::int64_t{1} << 54;  // Numbers may be 
   return (rank & kWaitingBit) != 0;
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::tiresias

@@ -21,7 +21,7 @@
 #include "rubato/policy/tiresias/longest_run.h"
 #include "rubato/policy/tiresias/queue_rank.h"
 
-namespace rubato {
+namespace rubato::policy::tiresias {
 namespace {
 
 // Service within this fraction of a threshold has reached it: run times are rounded.
@@ -38,7 +38,7 @@ struct QueueStanding {
   std::int64_t service = 0;    // What it needs in all; its secret, used only when it is over.
 };
 
-class Tiresias final : public GangPolicy {
+class Tiresias final : public rounds::GangPolicy {
  public:
   explicit Tiresias(TiresiasOptions options) : options_(std::move(options)) {}
 
@@ -79,7 +79,7 @@ class Tiresias final : public GangPolicy {
   [[nodiscard]] Instant late_guess(const View& view);
   void fill(const View& view, Decision& decision);
   void remember(std::int64_t service);
-  void place(const PoolsFill::Changes& changes, const View& view, Decision& decision) const;
+  void place(const rounds::PoolsFill::Changes& changes, const View& view, Decision& decision) const;
 
   TiresiasOptions options_;
   std::unordered_map<JobId, QueueStanding> standings_;  // Looked up; walked only to be saved.
@@ -89,7 +89,7 @@ class Tiresias final : public GangPolicy {
   std::deque<std::int64_t> history_;  // Services of finished jobs, oldest first, in millionths.
 
   // Caches of the above.
-  PoolsFill pools_;
+  rounds::PoolsFill pools_;
   JobHeap falls_;       // When running jobs reach a threshold.
   JobHeap promotions_;  // When waiting jobs rise.
   LongestRun longest_;
@@ -98,7 +98,7 @@ class Tiresias final : public GangPolicy {
 };
 
 Duration Tiresias::executed(const JobState& job, const View& view) const {
-  const Gang& where = gang(job.id());
+  const rounds::Gang& where = gang(job.id());
   const double speed = view.speed(job, where.pool, where.workers);
   const Duration total = speed > 0 ? from_seconds(job.progress.at(view.now) / speed) : Duration{};
   return std::max(Duration{}, total - standings_.at(job.id()).forgiven);
@@ -110,7 +110,7 @@ double Tiresias::attained(const JobState& job, const View& view) const {
 
 // What the job needs in all, in whole millionths of GPU-seconds, so that saving loses nothing.
 std::int64_t Tiresias::service_of(const JobState& job, const View& view) const {
-  const Gang& where = gang(job.id());
+  const rounds::Gang& where = gang(job.id());
   const double speed = view.speed(job, where.pool, where.workers);
   return speed > 0 ? from_seconds(job.job.work / speed).count() * where.workers : 0;
 }
@@ -162,7 +162,7 @@ Instant Tiresias::first_of(JobHeap& changes) const {
 
 void Tiresias::rank_as(const JobState& job, std::int64_t rank) {
   standings_.at(job.id()).rank = rank;
-  const Rank place{rank, job.job.arrival, job.id()};
+  const rounds::Rank place{rank, job.job.arrival, job.id()};
   if (is_running(job.id())) {
     pools_.run(place, gang(job.id()), choices(job.id()));
   } else {
@@ -322,12 +322,12 @@ Instant Tiresias::late_guess(const View& view) {
 }
 
 // Names the nodes of the jobs that start or move.
-void Tiresias::place(const PoolsFill::Changes& changes, const View& view,
+void Tiresias::place(const rounds::PoolsFill::Changes& changes, const View& view,
                      Decision& decision) const {
   std::vector<JobId> leaving = changes.stops;
-  std::ranges::transform(changes.moves, std::back_inserter(leaving), &PoolsFill::Seat::job);
+  std::ranges::transform(changes.moves, std::back_inserter(leaving), &rounds::PoolsFill::Seat::job);
   std::ranges::sort(leaving);
-  std::map<PoolId, EmptiestNodes> nodes;
+  std::map<PoolId, rounds::EmptiestNodes> nodes;
   for (Target& target : decision.targets) {
     if (target.workers > 0) {
       const auto found = nodes.try_emplace(target.pool, view, target.pool, leaving).first;
@@ -337,7 +337,7 @@ void Tiresias::place(const PoolsFill::Changes& changes, const View& view,
 }
 
 void Tiresias::fill(const View& view, Decision& decision) {
-  const PoolsFill::Changes changes = pools_.fill(view.capacity);
+  const rounds::PoolsFill::Changes changes = pools_.fill(view.capacity);
   for (const JobId job : changes.stops) {
     stop(job, decision);
   }
@@ -378,7 +378,7 @@ void Tiresias::hold_round(const View& view, Decision& decision) {
 }
 
 std::string Tiresias::save() const {
-  std::string state = GangPolicy::save();
+  std::string state = rounds::GangPolicy::save();
   append_line(state, "line", {front_, back_, alarm_.time_since_epoch().count()});
   const std::map<JobId, QueueStanding> in_order(standings_.begin(), standings_.end());
   for (const auto& [job, standing] : in_order) {
@@ -496,4 +496,4 @@ PolicyInfo tiresias_policy() {
           .make = make_tiresias};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::tiresias

@@ -30,7 +30,7 @@
 #include "rubato/base/result.h"
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::tiresias {
 
 struct TiresiasOptions {
   static constexpr std::size_t kThresholdsMax = 60;
@@ -53,4 +53,4 @@ struct TiresiasOptions {
 
 [[nodiscard]] PolicyInfo tiresias_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::tiresias

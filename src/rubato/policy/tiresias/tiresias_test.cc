@@ -9,7 +9,7 @@
 #include "rubato/policy/testing/policy_scene.h"
 #include "rubato/policy/testing/random_gangs_test.h"
 
-namespace rubato {
+namespace rubato::policy::tiresias {
 namespace {
 
 Scene::Make tiresias(std::string_view options = "") {
@@ -213,7 +213,7 @@ class ListedQueues {
     std::map<JobId, int> shares;
     for (auto& queue : queues_) {
       for (const JobId id : queue) {
-        const int workers = gang_of(view.jobs.at(id), view)->workers;
+        const int workers = rounds::gang_of(view.jobs.at(id), view)->workers;
         shares[id] = workers <= free ? workers : 0;
         free -= shares[id];
       }
@@ -302,4 +302,4 @@ TEST(Tiresias, GivesTheGpusOfLaterJobsToAnEarlierOneInOrderOfArrival) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::tiresias

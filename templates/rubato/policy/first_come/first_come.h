@@ -8,7 +8,7 @@
 
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::first_come {
 
 struct FirstComeOptions {
   int workers_max = 1024;  // The most workers one job gets, unless it cannot run on fewer.
@@ -16,4 +16,4 @@ struct FirstComeOptions {
 
 [[nodiscard]] PolicyInfo first_come_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::first_come

@@ -1,4 +1,4 @@
-#include "rubato/policy/first_come.h"
+#include "rubato/policy/first_come/first_come.h"
 
 #include <algorithm>
 #include <iterator>
@@ -8,7 +8,7 @@
 #include "rubato/policy/registry.h"
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::first_come {
 namespace {
 
 auto default_first_come() { return make_policy("first-come"); }
@@ -143,4 +143,4 @@ TEST(FirstCome, EqualsTheClosedFormAtEveryRoundOfRandomJobs) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::first_come

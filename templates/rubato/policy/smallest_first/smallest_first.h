@@ -4,8 +4,8 @@
 
 #include "rubato/policy/policy_info.h"
 
-namespace rubato {
+namespace rubato::policy::smallest_first {
 
 [[nodiscard]] PolicyInfo smallest_first_policy();
 
-}  // namespace rubato
+}  // namespace rubato::policy::smallest_first

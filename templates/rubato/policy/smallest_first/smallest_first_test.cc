@@ -1,10 +1,10 @@
-#include "rubato/policy/smallest_first.h"
+#include "rubato/policy/smallest_first/smallest_first.h"
 
 #include <gtest/gtest.h>
 
 #include "rubato/policy/testing/policy_scene.h"
 
-namespace rubato {
+namespace rubato::policy::smallest_first {
 namespace {
 
 auto default_smallest_first() { return smallest_first_policy().make(PolicyOptions{}); }
@@ -40,4 +40,4 @@ TEST(SmallestFirst, ContinuesFromASavedStateThroughFaults) {
 }
 
 }  // namespace
-}  // namespace rubato
+}  // namespace rubato::policy::smallest_first

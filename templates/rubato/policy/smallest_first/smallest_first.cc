@@ -1,15 +1,15 @@
-#include "rubato/policy/smallest_first.h"
+#include "rubato/policy/smallest_first/smallest_first.h"
 
 #include <set>
 #include <utility>
 
 #include "rubato/policy/rounds/gang_policy.h"
 
-namespace rubato {
+namespace rubato::policy::smallest_first {
 namespace {
 
 // Who waits: fewest GPUs first, then in order of arrival, in which ids are given.
-class SmallestFirst final : public GangPolicy {
+class SmallestFirst final : public rounds::GangPolicy {
  protected:
   void joins(const JobState& job, const View& /*view*/) override {
     if (!is_running(job.id())) {
@@ -24,7 +24,7 @@ class SmallestFirst final : public GangPolicy {
   }
   void hold_round(const View& view, Decision& decision) override {
     std::erase_if(waiting_, [&](const std::pair<int, JobId>& next) {
-      const Gang* where = room_for(next.second, view);
+      const rounds::Gang* where = room_for(next.second, view);
       if (where != nullptr) {
         start(next.second, *where, decision);
       }
@@ -55,4 +55,4 @@ PolicyInfo smallest_first_policy() {
           .make = make_smallest_first};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::smallest_first

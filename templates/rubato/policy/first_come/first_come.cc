@@ -1,4 +1,4 @@
-#include "rubato/policy/first_come.h"
+#include "rubato/policy/first_come/first_come.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "rubato/policy/rounds/round_timer.h"
 #include "rubato/policy/saved_state.h"
 
-namespace rubato {
+namespace rubato::policy::first_come {
 namespace {
 
 // Its state is the last round: everything else is read from the view.
@@ -48,7 +48,7 @@ class FirstComePolicy final : public Policy {
     if (!lines) {
       return lines.error();
     }
-    timer_ = RoundTimer{};
+    timer_ = rounds::RoundTimer{};
     for (const SavedLine& line : *lines) {
       if (line.word != "round" || line.numbers.size() != 1) {
         return unexpected(line);
@@ -61,7 +61,7 @@ class FirstComePolicy final : public Policy {
  private:
   // Whoever can run somewhere is admitted.
   [[nodiscard]] static Verdict judge(const JobState& job, const View& view) {
-    const Reason reason = why_unrunnable(job, view);
+    const Reason reason = rounds::why_unrunnable(job, view);
     const VerdictKind kind = reason == Reason::None ? VerdictKind::Admit : VerdictKind::Refuse;
     return Verdict{.job = job.id(), .kind = kind, .reason = reason};
   }
@@ -82,7 +82,7 @@ class FirstComePolicy final : public Policy {
   [[nodiscard]] static std::vector<Target> start_all(const View& view, std::vector<int>& free) {
     std::vector<Target> targets;
     for (const JobState* job : in_order_of_arrival(view)) {
-      const auto gang = gang_of(*job, view);
+      const auto gang = rounds::gang_of(*job, view);
       RUBATO_CHECK(gang.has_value());
       int& left = free[gang->pool.value];
       const int fewest = view.curve(*job, gang->pool).smallest().workers;
@@ -112,7 +112,7 @@ class FirstComePolicy final : public Policy {
   }
 
   FirstComeOptions options_;
-  RoundTimer timer_;
+  rounds::RoundTimer timer_;
 };
 
 Result<std::unique_ptr<Policy>> make_first_come(const PolicyOptions& options) {
@@ -143,4 +143,4 @@ PolicyInfo first_come_policy() {
           .make = make_first_come};
 }
 
-}  // namespace rubato
+}  // namespace rubato::policy::first_come
