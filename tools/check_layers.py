@@ -2,8 +2,11 @@
 """Checks who includes whom under src/rubato.
 
 The rule is tools/layers.txt: each line names a folder and the folders it may include, all of which
-stand on lines above it, so the rule itself has no cycle. tools/third_party.txt says the same of
-other libraries: the first part of <name/header.h>, then the folders, or * for all of them.
+stand on lines above it, so the rule itself has no cycle. Indented lines below a folder say the same
+of its rooms, which are its sub-folders: `.` is what stands in the folder itself, `*` every room
+without a line of its own, so that a new one needs none. Tests may include any room of their folder,
+and they alone what stands in `testing/`. tools/third_party.txt says the same of other libraries:
+the first part of <name/header.h>, then the folders, or * for all of them.
 
 Usage: check_layers.py [ROOT]
 """
@@ -15,6 +18,8 @@ from pathlib import Path
 OURS = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 THEIRS = re.compile(r"^\s*#\s*include\s*<([^>]+)>", re.MULTILINE)
 LIBRARY = re.compile(r"\brubato_library\(\s*(\w+)([^)]*)\)")
+# What is part of no library, by its name; so is what stands in `testing/`.
+FOR_TESTS = re.compile(r"_(test|fuzz|bench)\.\w+$")
 # Only tests may use these: files whose name has `_test` in it.
 TEST_LIBRARIES = {"gtest", "gmock", "rapidcheck", "rapidcheck.h"}
 # Only benchmarks may use these: files named `*_bench.cc`.
@@ -22,23 +27,31 @@ BENCH_LIBRARIES = {"benchmark"}
 
 
 def read_rules(path):
-    """Returns {name: [allowed...]} in the order of the file."""
+    """Returns {name: [allowed...]} in the order of the file, and {name: the same of its rooms}."""
     rules = {}
+    rooms = {}
+    folder = None
     for line in path.read_text().splitlines():
-        line = line.split("#")[0].strip()
-        if line:
-            name, _, allowed = line.partition(":")
-            rules[name.strip()] = allowed.split()
-    return rules
+        line = line.split("#")[0].rstrip()
+        if not line:
+            continue
+        name, _, allowed = line.partition(":")
+        if line[0].isspace() and folder is not None:
+            rooms.setdefault(folder, {})[name.strip()] = allowed.split()
+        else:
+            folder = name.strip()
+            rules[folder] = allowed.split()
+    return rules, rooms
 
 
-def rule_problems(layers):
+def rule_problems(layers, within=""):
     """Problems of layers.txt itself: every arrow must point to a line above."""
     above = set()
     for folder, allowed in layers.items():
         for other in allowed:
-            if other not in above:
-                yield f"tools/layers.txt: {folder} names {other}, which is not on a line above"
+            if other not in above or other == "*":
+                name = within + folder
+                yield f"tools/layers.txt: {name} names {other}, which is not on a line above"
         above.add(folder)
 
 
@@ -64,6 +77,41 @@ def our_include_problems(where, folder, text, layers):
             yield f'{where}: "{include}" should be written from src/, as "rubato/<folder>/..."'
         elif parts[1] != folder and parts[1] not in layers.get(folder, []):
             yield f"{where}: {folder} may not include {parts[1]} ({include})"
+
+
+def is_for_tests(parts):
+    """Whether a file, of which `parts` are folder, rooms and name, is part of no library."""
+    return "testing" in parts or FOR_TESTS.search(parts[-1])
+
+
+def room_of(parts):
+    """The room of a file; `.` if it stands in the folder itself."""
+    return parts[1] if len(parts) > 2 else "."
+
+
+def room_include_problems(where, parts, text, rooms):
+    """Includes between the rooms of a folder that layers.txt does not allow."""
+    room = room_of(parts)
+    if is_for_tests(parts):
+        return
+    if room not in rooms and "*" not in rooms:
+        yield f"{where}: room {room} is not listed below {parts[0]} in tools/layers.txt"
+        return
+    allowed = rooms[room] if room in rooms else rooms["*"]
+    for include in OURS.findall(text):
+        target = include.split("/")[1:]
+        if target[0] == parts[0] and room_of(target) not in [room, *allowed]:
+            other = room_of(target)
+            yield f"{where}: {parts[0]}/{room} may not include {parts[0]}/{other} ({include})"
+
+
+def testing_problems(where, parts, text):
+    """Includes of what tests share in code that is no test."""
+    if is_for_tests(parts):
+        return
+    for include in OURS.findall(text):
+        if "testing" in include.split("/"):
+            yield f"{where}: only tests may include {include}"
 
 
 def their_include_problems(where, folder, text, libraries):
@@ -104,9 +152,11 @@ def cycle_problems(includes):
 def check(root):
     """Returns all problems, as lines of text."""
     root = Path(root)
-    layers = read_rules(root / "tools/layers.txt")
-    libraries = read_rules(root / "tools/third_party.txt")
+    layers, rooms = read_rules(root / "tools/layers.txt")
+    libraries, _ = read_rules(root / "tools/third_party.txt")
     problems = list(rule_problems(layers))
+    for folder, inner in rooms.items():
+        problems += rule_problems(inner, folder + "/")
     cmake = root / "CMakeLists.txt"
     if cmake.is_file():
         problems += build_problems(layers, cmake.read_text())
@@ -127,6 +177,9 @@ def check(root):
         text = path.read_text(errors="replace")
         problems += our_include_problems(where, parts[0], text, layers)
         problems += their_include_problems(where, parts[0], text, libraries)
+        problems += testing_problems(where, parts, text)
+        if parts[0] in rooms:
+            problems += room_include_problems(where, parts, text, rooms[parts[0]])
         includes["/".join(("rubato", *parts))] = OURS.findall(text)
     return problems + list(cycle_problems(includes))
 

@@ -2,9 +2,9 @@
 """Checks the rules about text that neither the compiler nor clang-tidy checks.
 
 Lengths of lines and files, how headers open, whitespace, folder names, machine-specific paths,
-types that share a name, names that joined sources share (unnamed_names.py), and what the
-deterministic folders may not use: clocks, threads, files, shared ownership, the distributions of
-<random>.
+types that share a name, names that joined sources share (unnamed_names.py), namespaces of rooms,
+and what the deterministic folders may not use: clocks, threads, files, shared ownership, the
+distributions of <random>.
 
 Usage: check_tidy.py [ROOT]
 """
@@ -28,6 +28,8 @@ TEXT_NAMES = {"CMakeLists.txt", "packages.txt", "layers.txt", "third_party.txt",
 DATA = ("tests/corpus", "tests/data", "tests/scenario", "experiments")
 SKIPPED = re.compile(r"^(\.git|\.cache|build|build-.*|__pycache__|node_modules|third_party)$")
 
+# Folders whose rooms, their sub-folders, have a namespace each; what tests share has none.
+ROOMED = {"policy"}
 HOMELESS = {"common", "misc", "util", "utils", "helper", "helpers"}
 PURE = {"base", "core", "predict", "policy", "place", "engine", "metrics", "trace"}
 UNSHARED = {"base", "core", "predict", "policy", "place", "engine", "sim"}
@@ -131,6 +133,17 @@ def purity_problems(where, folder, text):
                 yield f"{where}:{number}: {message}"
 
 
+def namespace_problems(where, parts, text):
+    """The words of a room stand in its own namespace, so that they are free in all others."""
+    if parts[2] not in ROOMED or len(parts) < 5 or parts[3] == "testing":
+        return
+    expected = f"rubato::{parts[2]}::{parts[3]}"
+    for number, line in enumerate(text.splitlines(), start=1):
+        named = re.match(r"namespace ([\w:]+) \{", line)
+        if named and named[1] != expected:
+            yield f"{where}:{number}: namespace {named[1]} should be {expected}"
+
+
 def types_of(text):
     """(Qualified name, line) of each type that other files can see, whether they mean to or not."""
     code = code_of(text)
@@ -182,6 +195,7 @@ def file_problems(path, where):
     parts = where.split("/")
     if suffix in CODE and parts[:2] == ["src", "rubato"] and len(parts) > 3:
         yield from purity_problems(where, parts[2], text)
+        yield from namespace_problems(where, parts, text)
 
 
 def check(root):

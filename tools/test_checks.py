@@ -85,6 +85,55 @@ class LayersTest(TreeTest):
 
         self.assert_one("rubato/core/a.h -> rubato/core/b.h -> rubato/core/a.h")
 
+    def write_rooms(self):
+        rooms = "  .:\n  gang: .\n  *: . gang\n  fifo: gang .\n"
+        self.write("tools/layers.txt", "base:\nplan: base\n" + rooms + "sim: base plan\n")
+
+    def test_accepts_a_room_that_points_up(self):
+        self.write_rooms()
+        self.write("src/rubato/plan/fifo/a.cc", '#include "rubato/plan/gang/gang.h"\n')
+        self.write("src/rubato/plan/new/a.cc", '#include "rubato/plan/gang/gang.h"\n')
+        self.write("src/rubato/plan/gang/gang.cc", '#include "rubato/plan/view.h"\n')
+        self.write("src/rubato/plan/gang/a_test.cc", '#include "rubato/plan/fifo/fifo.h"\n')
+        self.write("src/rubato/sim/a.cc", '#include "rubato/plan/fifo/fifo.h"\n')
+
+        self.assertEqual(self.problems(), [])
+
+    def test_refuses_a_room_that_points_down_or_aside(self):
+        self.write_rooms()
+        for room, other in (("gang", "fifo"), ("gang", "new"), ("fifo", "new"), ("new", "fifo")):
+            self.write(f"src/rubato/plan/{room}/a.cc", f'#include "rubato/plan/{other}/b.h"\n')
+
+            self.assert_one(f"plan/{room} may not include plan/{other}")
+            self.write(f"src/rubato/plan/{room}/a.cc", "")
+
+    def test_refuses_a_top_that_points_into_a_room_below(self):
+        self.write_rooms()
+        self.write("src/rubato/plan/view.h", '#include "rubato/plan/gang/gang.h"\n')
+
+        self.assert_one("plan/. may not include plan/gang")
+
+    def test_refuses_a_rule_of_rooms_that_points_down(self):
+        for rows in ("  a: b\n  b:\n", "  *:\n  a: *\n"):
+            self.write("tools/layers.txt", "base:\n" + rows)
+
+            self.assert_one("tools/layers.txt: base/a names")
+
+    def test_refuses_a_room_that_is_not_listed_if_no_line_is_for_the_rest(self):
+        self.write("tools/layers.txt", "base:\n  .:\n  a: .\n")
+        self.write("src/rubato/base/b/c.cc", "")
+
+        self.assert_one("room b is not listed below base")
+
+    def test_keeps_what_tests_share_in_tests(self):
+        text = '#include "rubato/base/testing/scene.h"\n'
+        self.write("src/rubato/base/a_test.cc", text)
+        self.write("src/rubato/core/testing/b.h", text)
+        self.assertEqual(self.problems(), [])
+
+        self.write("src/rubato/base/a.cc", text)
+        self.assert_one("only tests may include rubato/base/testing/scene.h")
+
     def test_keeps_third_party_headers_where_they_belong(self):
         self.write("src/rubato/sim/a.cc", "#include <nlohmann/json.hpp>\n#include <fmt/core.h>\n")
         self.assertEqual(self.problems(), [])
@@ -242,6 +291,14 @@ class TidyTest(TreeTest):
         self.write("src/rubato/core/c.cc", text)
 
         self.assertEqual(check_tidy.check(self.root), [])
+
+    def test_wants_the_words_of_a_room_in_its_namespace(self):
+        text = HEADER + "\nnamespace rubato::policy::fifo {\n}\n"
+        self.assert_clean("src/rubato/policy/fifo/a.h", text)
+        self.assert_clean("src/rubato/policy/testing/a.h", text)
+        self.assert_clean("src/rubato/policy/a.h", text.replace("::policy::fifo", ""))
+        expected = "a.h:4: namespace rubato::policy::fifo should be rubato::policy::srtf"
+        self.assert_one("src/rubato/policy/srtf/a.h", text, expected)
 
     def test_takes_no_words_of_a_body_for_hidden_names(self):
         text = 'constexpr auto kText = R"js(\nint share(int b) {}\n)js";\n'

@@ -1,7 +1,8 @@
 """Names that sources which are compiled as one must not share.
 
 The build joins several sources of a folder into one (CMAKE_UNITY_BUILD in cmake/flags.cmake), where
-their unnamed namespaces are one namespace: a name that two of them define there has two meanings.
+their unnamed namespaces are one namespace if those around them are: a name that two sources of one
+room define there has two meanings. Rooms have namespaces of their own, so they can be joined.
 Functions may share a name if their parameters differ, and an alias may be repeated as it is.
 
 Reads what clang-format has written: what a namespace holds starts in the first column.
@@ -10,7 +11,7 @@ Reads what clang-format has written: what a namespace holds starts in the first 
 import re
 
 # What is compiled on its own, whatever its folder.
-ALONE = re.compile(r"(_fuzz|_bench|/main)\.cc$|/testing/")
+ALONE = re.compile(r"(_fuzz|_bench|/main)\.cc$|/testing/(?!.*_test\.cc$)")
 # What may be joined: a folder and what is written from its templates, its part that sees libtorch,
 # the tests that cross folders, the Python module.
 FOLDER = re.compile(
