@@ -226,10 +226,10 @@ function(rubato_long_tests_first)
   endforeach()
 endfunction()
 
-# rubato_fuzzer(<source> <folder>): `trace/philly_fuzz.cc` becomes philly_fuzz, whose corpus is
-# tests/corpus/philly. Under ctest a bounded number of mutations of each corpus file is run: under
-# the sanitizers for RUBATO_CORE, where its libraries are built anyway, as users' builds are for the
-# rest, whose fuzzing under sanitizers is left to `make soak`.
+# rubato_fuzzer(<source> <folder>): `trace/formats/philly_fuzz.cc` becomes philly_fuzz, whose
+# corpus is tests/corpus/philly. Under ctest a bounded number of mutations of each corpus file is
+# run: under the sanitizers for RUBATO_CORE, where its libraries are built anyway, as users'
+# builds are for the rest, whose fuzzing under sanitizers is left to `make soak`.
 function(rubato_fuzzer source folder)
   set(library rubato_${folder})
   cmake_path(GET source STEM name)

@@ -17,7 +17,7 @@
 #include "rubato/report/html_page.h"
 #include "rubato/report/table.h"
 #include "rubato/sim/workload.h"
-#include "rubato/trace/generator.h"
+#include "rubato/trace/generate/generator.h"
 
 namespace rubato {
 namespace {

@@ -9,8 +9,8 @@
 #include "rubato/cli/exit_code.h"
 #include "rubato/cli/trace_file.h"
 #include "rubato/cli/trace_output.h"
-#include "rubato/trace/elasticflow_writer.h"
-#include "rubato/trace/finish_trace.h"
+#include "rubato/trace/read/finish_trace.h"
+#include "rubato/trace/write/elasticflow_writer.h"
 
 namespace rubato {
 namespace {

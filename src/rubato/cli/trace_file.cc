@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "rubato/trace/finish_trace.h"
-#include "rubato/trace/formats.h"
+#include "rubato/trace/formats/formats.h"
+#include "rubato/trace/read/finish_trace.h"
 
 namespace rubato {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "rubato/base/result.h"
 #include "rubato/core/job.h"
-#include "rubato/trace/reader.h"
+#include "rubato/trace/read/reader.h"
 
 namespace rubato {
 

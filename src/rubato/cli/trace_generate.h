@@ -5,7 +5,7 @@
 #include <string>
 
 #include "rubato/cli/trace_sink.h"
-#include "rubato/trace/generator.h"
+#include "rubato/trace/generate/generator.h"
 
 namespace rubato {
 

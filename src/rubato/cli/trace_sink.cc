@@ -1,6 +1,6 @@
 #include "rubato/cli/trace_sink.h"
 
-#include "rubato/trace/elasticflow_writer.h"
+#include "rubato/trace/write/elasticflow_writer.h"
 
 namespace rubato {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "rubato/core/job.h"
-#include "rubato/trace/rubato_writer.h"
+#include "rubato/trace/write/rubato_writer.h"
 
 namespace rubato {
 

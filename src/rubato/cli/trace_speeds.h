@@ -7,7 +7,7 @@
 
 #include "rubato/base/result.h"
 #include "rubato/predict/speed_book.h"
-#include "rubato/trace/generator.h"
+#include "rubato/trace/generate/generator.h"
 
 namespace rubato {
 

@@ -13,7 +13,7 @@
 #include "rubato/cli/trace_generate.h"
 #include "rubato/cli/trace_lint.h"
 #include "rubato/core/topology.h"
-#include "rubato/trace/formats.h"
+#include "rubato/trace/formats/formats.h"
 
 namespace rubato {
 namespace {

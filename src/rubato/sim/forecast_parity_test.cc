@@ -8,7 +8,7 @@
 #include "rubato/predict/speed_table.h"
 #include "rubato/sim/simulator.h"
 #include "rubato/sim/workload.h"
-#include "rubato/trace/generator.h"
+#include "rubato/trace/generate/generator.h"
 
 namespace rubato {
 namespace {

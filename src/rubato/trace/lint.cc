@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "rubato/trace/seconds_text.h"
+#include "rubato/trace/text/seconds_text.h"
 
 namespace rubato {
 namespace {

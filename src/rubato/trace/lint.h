@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "rubato/core/job.h"
-#include "rubato/trace/diagnostic.h"
+#include "rubato/trace/text/diagnostic.h"
 
 namespace rubato {
 

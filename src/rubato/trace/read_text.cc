@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "rubato/base/check.h"
-#include "rubato/trace/formats.h"
+#include "rubato/trace/formats/formats.h"
 
 namespace rubato {
 

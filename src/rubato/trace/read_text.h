@@ -9,7 +9,7 @@
 
 #include "rubato/base/result.h"
 #include "rubato/core/job.h"
-#include "rubato/trace/diagnostic.h"
+#include "rubato/trace/text/diagnostic.h"
 
 namespace rubato {
 

@@ -5,7 +5,7 @@
 
 #include "rubato/base/check.h"
 #include "rubato/trace/read_text.h"
-#include "rubato/trace/rubato_writer.h"
+#include "rubato/trace/write/rubato_writer.h"
 
 namespace rubato {
 namespace {

@@ -8,10 +8,10 @@
 
 #include <gtest/gtest.h>
 
-#include "rubato/trace/elasticflow_writer.h"
-#include "rubato/trace/formats.h"
-#include "rubato/trace/generator.h"
+#include "rubato/trace/formats/formats.h"
+#include "rubato/trace/generate/generator.h"
 #include "rubato/trace/read_text.h"
+#include "rubato/trace/write/elasticflow_writer.h"
 
 namespace rubato {
 namespace {
