@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rubato/engine/replay.h"
+#include "rubato/engine/record/replay.h"
 #include "rubato/predict/speed_table.h"
 #include "rubato/sim/simulator.h"
 #include "rubato/sim/small_profile_test.h"

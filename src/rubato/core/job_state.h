@@ -26,7 +26,7 @@ struct Usage {
   [[nodiscard]] double gpu_seconds_at(Instant moment, int workers) const;
 };
 
-/// The finish a job was quoted, while plans keep it; see engine/firm_quotes.h.
+/// The finish a job was quoted, while plans keep it; see engine/answers/firm_quotes.h.
 struct FirmQuote {
   Instant finish = kNever;   // kNever: only the deadline is kept.
   Instant soonest = kNever;  // Rather than end earlier it waits.

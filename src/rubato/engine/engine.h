@@ -12,11 +12,11 @@
 
 #include "rubato/base/result.h"
 #include "rubato/core/event.h"
-#include "rubato/engine/command.h"
-#include "rubato/engine/explain.h"
-#include "rubato/engine/firm_quotes.h"
-#include "rubato/engine/quote.h"
-#include "rubato/engine/state.h"
+#include "rubato/engine/answers/explain.h"
+#include "rubato/engine/answers/firm_quotes.h"
+#include "rubato/engine/answers/quote.h"
+#include "rubato/engine/state/command.h"
+#include "rubato/engine/state/state.h"
 
 namespace rubato {
 

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rubato/engine/random_run_test.h"
+#include "rubato/engine/testing/random_run_test.h"
 #include "rubato/policy/registry.h"
 
 namespace rubato {

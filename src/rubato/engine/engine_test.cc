@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rubato/engine/scripted_engine_test.h"
+#include "rubato/engine/testing/scripted_engine_test.h"
 
 namespace rubato {
 namespace {

@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rubato/engine/random_run_test.h"
-#include "rubato/engine/replay.h"
+#include "rubato/engine/record/replay.h"
+#include "rubato/engine/testing/random_run_test.h"
 #include "rubato/policy/registry.h"
 #include "rubato/policy/tenants/tenant_split.h"
 

@@ -5,8 +5,8 @@
 #include <fmt/core.h>
 
 #include "rubato/base/check.h"
-#include "rubato/engine/forecast.h"
-#include "rubato/engine/journal.h"
+#include "rubato/engine/questions/forecast.h"
+#include "rubato/engine/record/journal.h"
 #include "rubato/live/controller.h"
 #include "rubato/live/job_values.h"
 #include "rubato/policy/registry.h"

@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "rubato/engine/forecast.h"
+#include "rubato/engine/questions/forecast.h"
 #include "rubato/live/controller.h"
 #include "rubato/live/scheduler_time.h"
 

@@ -7,7 +7,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
-#include "rubato/engine/journal.h"
+#include "rubato/engine/record/journal.h"
 #include "rubato/live/deadline_text.h"
 #include "rubato/live/log_reader.h"
 #include "rubato/live/overview.h"

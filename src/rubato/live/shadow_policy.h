@@ -15,7 +15,7 @@
 
 #include "rubato/base/result.h"
 #include "rubato/engine/engine.h"
-#include "rubato/engine/journal.h"
+#include "rubato/engine/record/journal.h"
 #include "rubato/wire/journal.pb.h"
 
 namespace rubato {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rubato/engine/forecast.h"
+#include "rubato/engine/questions/forecast.h"
 #include "rubato/predict/speed_table.h"
 #include "rubato/sim/simulator.h"
 #include "rubato/sim/workload.h"

@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "rubato/engine/journal.h"
+#include "rubato/engine/record/journal.h"
 #include "rubato/metrics/summary.h"
 #include "rubato/sim/event_queue.h"
 #include "rubato/sim/small_profile_test.h"

@@ -10,7 +10,7 @@
 #include "rubato/core/job.h"
 #include "rubato/core/progress.h"
 #include "rubato/core/topology.h"
-#include "rubato/engine/command.h"
+#include "rubato/engine/state/command.h"
 #include "rubato/predict/speed_book.h"
 
 namespace rubato {
