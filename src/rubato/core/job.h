@@ -41,7 +41,7 @@ struct Job {
   Instant arrival{};
   Instant deadline = kNever;
   double work = 0;      // Steps to do. Zero in a trace row that gives only a duration.
-  double padding = 0;   // Of these, steps that are planned but not expected: word may come late.
+  double padding = 0;   // Extra steps reserved because reports come late; not part of forecasts.
   std::string model{};  // With `batch` the key to the measured speeds.
   int batch = 0;        // Global batch size; zero if unknown.
   BatchLimits batches{};

@@ -13,7 +13,7 @@
 namespace rubato {
 
 /// Exact: a release undoes the same reserve to the byte. Over-commitment is possible only through
-/// lose(), when GPUs break; reserve() checks that there is room.
+/// change_capacity(), when GPUs break; reserve() checks that there is room.
 class Ledger {
  public:
   explicit Ledger(int capacity);

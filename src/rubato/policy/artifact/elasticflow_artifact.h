@@ -5,8 +5,7 @@
 // code. For ElasticFlow as the paper describes it, use the policy `elasticflow`. The defects:
 //  1. Batch admission: jobs that arrive within one slot are admitted together or refused together.
 //  2. Veto: while any admitted job is planned to be late, every arrival is refused.
-//  3. Filling over-reserves (filling.h) and ignores the pauses of resizing, so promises
-//  are
+//  3. Filling over-reserves (filling.h) and ignores the pauses of resizing, so promises are
 //     broken; a refusal is final.
 //  4. Spare GPUs go to the job that profits least from them (greedy.h).
 //  5. A cap per model, written by hand, instead of the peak of the speed curve (caps.h).

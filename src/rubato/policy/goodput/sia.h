@@ -7,8 +7,7 @@
 //
 // Differences from the paper and its artifact:
 // - Prices and a small integer program (priced_choice.h) in place of one large one: within a
-// percent
-//   of it, and far faster. Values are not rounded to two decimals.
+//   percent of it, and far faster. Values are not rounded to two decimals.
 // - A type on which the job was never seen is predicted from one on which it was, by the ratio of
 //   the speeds on one GPU, which the speed book has for all types instead of a profiling run.
 // - The restart discount uses what restarts really cost here.

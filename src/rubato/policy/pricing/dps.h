@@ -14,10 +14,9 @@
 //   with a price per node (as in its worked case) a wide job finds empty nodes at the lowest price
 //   until none is left. Equal prices fill the first nodes first.
 // - Jobs train by all-reduce: no parameter servers on the engine. The placement has them (its
-// test).
+//   test).
 // - Starts are tried on a grid of slots, an eighth of the job's fastest run and growing with
-// distance
-//   unless `slot` is given, and where the plans of others end.
+//   distance unless `slot` is given, and where the plans of others end.
 // - Plain jobs get a value of their own (job_worth.h). Without a hard deadline they are not refused
 //   but wait until there is room, and pay nothing.
 // - A job that lost its nodes, or whose run takes longer than planned, is planned anew and pays no

@@ -8,21 +8,18 @@
 //
 // Differences from the paper:
 // - Jobs train by all-reduce on a measured curve instead of beside parameter servers at linear
-// speed;
-//   progress per slot is rounded down. The search itself has the servers (see its test).
+//   speed; progress per slot is rounded down. The search itself has the servers (see its test).
 // - A pool is one site: which nodes hold the workers is left to the placer, so that a job is not
 //   moved from slot to slot. A job stays in one pool, the one with the highest payoff.
 // - The program runs over worker-slots instead of data chunks: the same optimum, far fewer states.
-// - Slots are an eighth of the job's fastest run and grow with distance unless `slot` is given; the
-// last
-//   one is cut where the work will be done. The price is what it was with the whole slot.
+// - Slots are an eighth of the job's fastest run and grow with distance unless `slot` is given;
+//   the last one is cut where the work will be done. The price is what it was with the whole slot.
 // - The range of prices is learnt from the jobs seen so far (price_history.h), clamped, and halved.
 //   The highest one is what the dearest job would pay per GPU-second it needs; in the paper, for a
 //   single worker-slot (`range=slot`), which here leaves a third of the cluster idle.
 // - Jobs are not small against the cluster, so a worker is charged as if those of the same slot
-// were
-//   taken one after another, each at the price the one before leaves behind. With one price for all
-//   of them the first job of an empty cluster takes everything for next to nothing.
+//   were taken one after another, each at the price the one before leaves behind. With one price
+//   for all of them the first job of an empty cluster takes everything for next to nothing.
 // - Plain jobs get a value of their own (job_worth.h). Without a hard deadline they are not refused
 //   but planned at any price, or wait.
 #pragma once
