@@ -150,7 +150,8 @@ class Group:
         """A module has changed in a way that replicas cannot be told of."""
         self.stop()
 
-    def note_changes(self, root: int, module: nn.Module, changes: Sequence[AttributeChange]) -> None:
+    def note_changes(self, root: int, module: nn.Module,
+                     changes: Sequence[AttributeChange]) -> None:
         """Replicas are told of them with a call of this root. Roots may have modules in common: one
         that is called when another cannot be split is a part of it."""
         parts = list(module.modules())

@@ -11,7 +11,8 @@ class Shapes(Dataset):
     def __init__(self, count):
         yy, xx = torch.meshgrid(torch.arange(24), torch.arange(24), indexing="ij")
         centre = torch.randint(6, 18, (count, 2))
-        self.masks = (((yy[None] - centre[:, :1, None]) ** 2 + (xx[None] - centre[:, 1:, None]) ** 2)
+        self.masks = (((yy[None] - centre[:, :1, None]) ** 2
+                       + (xx[None] - centre[:, 1:, None]) ** 2)
                       < 20).to(torch.get_default_dtype()).unsqueeze(1)
         self.images = self.masks + 0.8 * torch.randn(count, 1, 24, 24)
 
@@ -26,7 +27,8 @@ class Shapes(Dataset):
 class UNet(nn.Module):
     def __init__(self, c=8):
         super().__init__()
-        block = lambda i, o: nn.Sequential(nn.Conv2d(i, o, 3, padding=1), nn.GroupNorm(2, o), nn.ReLU())
+        block = lambda i, o: nn.Sequential(
+            nn.Conv2d(i, o, 3, padding=1), nn.GroupNorm(2, o), nn.ReLU())
         self.down1, self.down2, self.middle = block(1, c), block(c, 2 * c), block(2 * c, 2 * c)
         self.up2 = nn.ConvTranspose2d(2 * c, 2 * c, 2, stride=2)
         self.dec2 = block(4 * c, c)

@@ -11,7 +11,8 @@ class MAE(nn.Module):
         self.embed = nn.Linear(dim, width)
         self.mask_token = nn.Parameter(torch.zeros(width))
         self.position = nn.Parameter(0.02 * torch.randn(patches, width))
-        self.mix = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
+        self.mix = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(),
+                                 nn.Linear(2 * width, width))
         self.out = nn.Linear(width * patches, patches * dim)
         self.patches, self.dim = patches, dim
 

@@ -2,8 +2,8 @@
 //
 // Source: ElasticFlow artifact, Apache-2.0; behaviour only. Compare
 // policy/elasticflow/spare_gpus.h, which follows Algorithm 2 of the paper. What it does otherwise:
-//  - The paper takes the job whose GPU time grows least; the artifact sorts the growth the wrong way
-//    round and takes the job whose GPU time grows most. Jobs without any GPU come first of all.
+//  - The paper takes the job whose GPU time grows least; the artifact sorts the growth the wrong
+//    way round and takes the job whose GPU time grows most. Jobs without any GPU come first of all.
 //  - The raised job holds its GPUs to the next breakpoint of the free GPUs, not for one slot.
 //  - A level is never checked for being faster or for ending earlier.
 //  - GPU time is counted to the next breakpoint after the job's end, not to its end.
