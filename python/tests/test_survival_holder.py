@@ -20,8 +20,8 @@ start()
 
 
 class HolderTest(survival_scene.SurvivalCase):
-    def popen(self, text, **options):
-        path = self.write(START + text)
+    def popen(self, text, *, before="", **options):
+        path = self.write(before + START + text)
         process = subprocess.Popen(
             [sys.executable, "-B", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True, env=survival_scene.environment_of(),
@@ -134,6 +134,26 @@ while 0 not in (ready := select.select([0, wake], [], [])[0]):
         out, _ = process.communicate("end\n", timeout=30)
 
         self.assertEqual(out, "")
+
+    def test_a_signal_to_the_group_before_there_is_a_probe_reaches_the_script_once(self):
+        code, out, _ = self.result("""
+for _ in range(20):
+    time.sleep(0.01)
+print("end")
+""", before="""
+import os, signal, time
+from rubato.split.survival import holder
+class LateProbe(holder.GroupProbe):
+    def __init__(self, *given):
+        os.killpg(0, signal.SIGUSR1)
+        time.sleep(0.1)
+        super().__init__(*given)
+holder.GroupProbe = LateProbe
+signal.signal(signal.SIGUSR1, lambda *_: print("heard", flush=True))
+""")
+
+        self.assertEqual(out, "heard\nend\n")
+        self.assertEqual(code, 0)
 
     def test_stops_and_goes_on_with_the_script(self):
         process = self.popen("""

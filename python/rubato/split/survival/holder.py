@@ -61,6 +61,13 @@ def die_with_parent() -> None:
     control_process(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
+def pending_signals(process: int) -> Set[int]:
+    """Of the process as a whole, not of one thread."""
+    with open(f"/proc/{process}/status", encoding="ascii", errors="replace") as status:
+        pending = next(int(line.split()[1], 16) for line in status if line.startswith("ShdPnd"))
+    return {number for number in signal.valid_signals() if pending >> (number - 1) & 1}
+
+
 def raise_descriptor(descriptor: int) -> int:
     """The same descriptor under a high number, which is closed when another program is started."""
     try:
@@ -84,6 +91,8 @@ def hold() -> Optional[Held]:
     old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     # A starter that ignores SIGCHLD hands that on, and then nobody could wait.
     old_child_handler = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    # The leader begins when the holder is ready: it can tell only then which signals both got.
+    ready, readies = os.pipe()
     holder = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -91,6 +100,9 @@ def hold() -> Optional[Held]:
         if os.getppid() != holder:  # It was killed before we asked.
             os._exit(1)
         os.close(wakes)
+        os.close(readies)
+        os.read(ready, 1)
+        os.close(ready)
         signal.signal(signal.SIGCHLD, old_child_handler or signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
         page.leader = os.getpid()
@@ -98,7 +110,10 @@ def hold() -> Optional[Held]:
         return HELD
     try:
         os.close(wake)
-        Holder(page, pid, wakes).run()
+        holder = Holder(page, pid, wakes, readies)
+        holder.drop_signals_leader_has()
+        os.close(readies)
+        holder.run()
     finally:
         os._exit(1)  # Not reached; an error here must not run the script a second time.
 
@@ -110,7 +125,7 @@ class GroupProbe:
     itself tells.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, readies: int) -> None:
         size = signal.NSIG * 8
         self.counts = memoryview(mmap.mmap(-1, size)).cast("Q")  # By signal; shared with the probe.
         self.matched = [0] * signal.NSIG  # Those of the counted that the holder has got as well.
@@ -119,6 +134,7 @@ class GroupProbe:
         self.pid = os.fork()
         if self.pid == 0:
             die_with_parent()
+            os.close(readies)
             self.count_signals(answers)
         os.close(answers)
 
@@ -160,27 +176,34 @@ class GroupProbe:
 class Holder:
     """Waits for the leader, and for signals. Every signal is blocked, so none is missed."""
 
-    def __init__(self, page: LeaderPage, leader: int, wakes: int) -> None:
+    def __init__(self, page: LeaderPage, leader: int, wakes: int, readies: int) -> None:
         self.page = page
         self.leader = leader
         self.wakes = wakes
         control_process(_PR_SET_CHILD_SUBREAPER, 1)
         _libc.prctl(_PR_SET_NAME, b"rubato-holder", 0, 0, 0)
-        self.let_go_of_files()
-        self.probe = GroupProbe()
+        self.let_go_of_files({wakes, readies})
+        self.probe = GroupProbe(readies)
 
-    def let_go_of_files(self) -> None:
+    def let_go_of_files(self, needed: Set[int]) -> None:
         """Whoever reads what the script writes sees its end when the script closes it."""
         nothing = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(nothing, number)
         # Other descriptors were handed to the script by its starter.
         for name in os.listdir("/proc/self/fd"):
-            if int(name) > 2 and int(name) != self.wakes:
+            if int(name) > 2 and int(name) not in needed:
                 try:
                     os.close(int(name))
                 except OSError:
                     pass  # That of the listing itself.
+
+    def drop_signals_leader_has(self) -> None:
+        """Before there was a probe, a signal to the group reached the leader without its count."""
+        self.probe.await_counts()
+        for number in signal.sigpending() & pending_signals(self.leader):
+            signal.sigtimedwait({number}, 0)
+            self.probe.matched[number] = self.probe.counts[number]
 
     def run(self) -> NoReturn:
         while True:
