@@ -343,6 +343,31 @@ def last_hidden_layer():
     return result(model, losses, sizes=torch.tensor(sizes))
 
 
+@case
+def parameters_moved_out_of_shared_memory():
+    class FirstLayers(nn.Sequential):
+        pass
+
+    class LastLayers(nn.Sequential):
+        pass
+
+    layers = Body().layers
+    first, last = FirstLayers(*layers[:2]), LastLayers(*layers[2:])
+    model = nn.ModuleList([first, last])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    losses = []
+    for step, (inputs, targets) in enumerate(batches()):
+        if step % 3 == 2:
+            for parameter in model.parameters():
+                parameter.data = parameter.data.clone()
+        optimizer.zero_grad()
+        loss = functional.mse_loss(last(first(inputs)), targets)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return {"losses": torch.tensor(losses), **model.state_dict()}
+
+
 def main(path, *names):
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)

@@ -28,7 +28,8 @@ UNSPLIT = {
 # Those that are one with fixed statistics.
 EVALUATED = ("NormWithAnOwnForward", "GhostsOfABatch")
 # Those that must be split.
-SPLIT = {"ComplexOutputs", "GlobalNameOfABackward", "WeightsOfAHook", "Checkpointed"}
+SPLIT = {"ComplexOutputs", "GlobalNameOfABackward", "WeightsOfAHook", "Checkpointed",
+         "FirstLayers", "LastLayers"}
 
 
 class HiddenTest(SplitCase):

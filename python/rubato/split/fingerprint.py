@@ -19,6 +19,7 @@ import torch
 from torch import nn
 
 from rubato import _core
+from rubato.split.memory import tensors_of
 
 ATOMS = (int, float, bool, str, bytes, type(None), complex, torch.dtype, torch.device)
 # Compared in their own way, or not read by forward.
@@ -236,6 +237,9 @@ class Fingerprint:
     def __init__(self, module: nn.Module, watched: Sequence[Watched] = ()) -> None:
         self.values = values_of(module, watched)
         self.watched = list(watched)
+        # While they live nothing else can come to lie at their addresses.
+        self.storages = [tensor.storage() for tensor in tensors_of(module)
+                         if tensor.layout == torch.strided]
         # Attributes that replicas were told of since, by a root that shares modules with this one.
         self.told: Dict[Tuple[int, str], Any] = {}
 

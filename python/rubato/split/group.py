@@ -11,7 +11,7 @@ from torch.utils._pytree import TreeSpec
 
 from rubato.split import child
 from rubato.split.fingerprint import AttributeChange, Fingerprint
-from rubato.split.memory import WORKERS_MAX
+from rubato.split.memory import WORKERS_MAX, is_shared
 from rubato.split.memory_limits import oom_kills
 from rubato.split.part import ReplicaLost, Settings
 from rubato.split.rehearsal import Verdict, rehearse
@@ -111,7 +111,9 @@ class Group:
             self.prints = {}
             for root in self.controller.roots.values():
                 module = root.module()
-                if module is not None and root.is_shared:
+                # A script that assigns `parameter.data` takes it out of shared memory.
+                root.is_shared = module is not None and root.is_shared and is_shared(module)
+                if root.is_shared:
                     self.prints[root.number] = Fingerprint(module, root.watched)
         used = {replica.rank for replica in self.replicas}
         free = (rank for rank in range(1, WORKERS_MAX) if rank not in used)

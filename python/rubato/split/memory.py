@@ -161,6 +161,12 @@ def why_not_shareable(tensor: torch.Tensor) -> str:
     return ""
 
 
+def is_shared(module: nn.Module) -> bool:
+    """Whether replicas see what changes in its tensors."""
+    return all(not why_not_shareable(tensor) and tensor.is_shared()
+               for tensor in tensors_of(module))
+
+
 def share(module: nn.Module) -> str:
     """Moves parameters and buffers to shared memory in place, so that optimizers and views keep
     theirs. Why it cannot be done, or nothing."""
