@@ -7,6 +7,8 @@ the leader (at most 1 % of the run time, most of which is waiting for a turn her
 
 import json
 import os
+import select
+import time
 from pathlib import Path
 from statistics import median
 from typing import Any, Dict, List
@@ -41,7 +43,11 @@ class Contender:
         self.wait()
 
     def wait(self) -> None:
-        """For the end of the segment under way."""
+        """For the end of the segment under way. A program that has ended instead is told of."""
+        until = time.monotonic() + LIMIT_SECONDS
+        while not select.select([self.ready], [], [], 1.0)[0]:
+            if self.process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError(f"{self.place.name} ended or hangs:\n{self.log.read_text()}")
         os.read(self.ready, 1)
 
     def times(self) -> List[float]:
