@@ -69,6 +69,7 @@ class Root:
         self.fit = MemoryFit(self)
         self.split_calls = 0
         self.unsplit_calls = 0
+        self.alone_calls = 0  # Of these, those while there was one worker.
         self.reasons: List[str] = []
 
     # How a call is made.
@@ -97,7 +98,7 @@ class Root:
         controller = self.controller
         if not self.is_worth_trying(workers):
             if self.changes_too_often and workers > 1:
-                self.unsplit_calls += 1
+                self.count_unsplit()
                 return controller.call_module(module, *args, **kwargs)  # Its children are tried.
             return self.whole(module, args, kwargs)
         self.audit.collect()
@@ -105,7 +106,7 @@ class Root:
         leaves, spec = tree_flatten((args, kwargs))
         verdict = self.verdict(module, leaves, spec)
         if verdict.reason is not None:
-            self.unsplit_calls += 1
+            self.count_unsplit()
             return controller.call_module(module, *args, **kwargs)  # Its children are tried.
         size = self.batch_size(verdict, leaves)
         if self.controller.is_deterministic and verdict.exchanges:
@@ -126,7 +127,7 @@ class Root:
         verdict = self.verdict(module, leaves, spec)
         if verdict.reason is not None:
             self.fit.tell_undivided(verdict.reason)
-            self.unsplit_calls += 1
+            self.count_unsplit()
             return controller.call_module(module, *args, **kwargs)  # Its children are tried.
         if verdict.normalises:
             self.fit.tell_undivided("batch normalisation in training needs all rows of the batch "
@@ -188,7 +189,7 @@ class Root:
     def whole(self, module: nn.Module, args: Any, kwargs: Any) -> Any:
         """Unshared, together with the modules that it calls."""
         controller = self.controller
-        self.unsplit_calls += 1
+        self.count_unsplit()
         began = time.perf_counter()
         controller.depth += 1
         try:
@@ -198,6 +199,10 @@ class Root:
             took = time.perf_counter() - began
             self.timed += 1
             self.seconds = took if self.seconds is None else min(self.seconds, took)
+
+    def count_unsplit(self) -> None:
+        self.unsplit_calls += 1
+        self.alone_calls += self.controller.target == 1
 
     def shares_now(self, workers: int) -> bool:
         controller = self.controller
@@ -447,7 +452,7 @@ class Root:
 
     def summary(self) -> Dict[str, Any]:
         return {"name": self.name, "split": self.split_calls, "unsplit": self.unsplit_calls,
-                "reasons": self.reasons, "memory": self.fit.summary()}
+                "alone": self.alone_calls, "reasons": self.reasons, "memory": self.fit.summary()}
 
     def tell_unsplit(self, reason: str) -> None:
         if reason not in self.reasons:
