@@ -101,13 +101,15 @@ std::size_t table_footprint(const std::vector<std::uint64_t>& floats) {
   return split::StepTable::piece_count(entries) * sizeof(split::StepPiece);
 }
 
-void set_parts(split::StepWork& work, std::uint32_t base, const std::vector<Address>& areas) {
+void set_parts(split::StepWork& work, std::uint32_t base, const std::vector<Address>& areas,
+               bool keeps_gradient) {
   if (areas.size() > split::kPartsMax || base > 2) {
     throw py::value_error("a step adds up at most " + std::to_string(split::kPartsMax) +
                           " parts, to nothing (0), zero (1) or a value (2)");
   }
   work.parts = static_cast<std::uint32_t>(areas.size());
   work.base = static_cast<split::GradientBase>(base);
+  work.keeps_gradient = keeps_gradient;
   std::ranges::transform(areas, work.areas.begin(), floats_at);
 }
 
@@ -238,10 +240,8 @@ bool help_until_work(OwnedQueue& owned, const py::object& mailbox, unsigned rank
   }
   const bool is_there = [&] {
     const py::gil_scoped_release unlocked;
-    return split::wait_and_help(
-        use.mailbox->requests(),
-        {.spin = use.spin, .timeout = std::chrono::microseconds(timeout_us)}, watched, owned.queue,
-        rank);
+    return split::wait_and_help(use.mailbox->requests(), *use.spin,
+                                std::chrono::microseconds(timeout_us), watched, owned.queue, rank);
   }();
   if (!is_there && PyErr_CheckSignals() != 0) {
     throw py::error_already_set();
@@ -253,8 +253,10 @@ void bind_work(py::module_& module) {
   py::class_<split::StepWork>(module, "StepWork", "What a step does with all of its pieces.")
       .def(py::init<>())
       .def("set_parts", &set_parts, py::arg("base"), py::arg("areas"),
+           py::arg("keeps_gradient") = true,
            "Adds up gradients at these addresses, and adds that to nothing (0), zero (1) or the "
-           "gradient as it is (2). No areas: the gradient is taken as it is.")
+           "gradient as it is (2). No areas: the gradient is taken as it is. The sum goes to the "
+           "gradient's memory, or is used for the update alone.")
       .def("set_scale", &set_scale, py::arg("scale"),
            "Multiplies gradients by this; None: does not.")
       .def(

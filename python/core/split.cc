@@ -82,7 +82,8 @@ py::buffer_info part_buffer(RegionPart& part) {
 struct OwnedMailbox {
   RegionOwner region{};
   split::Mailbox mailbox;
-  microseconds spin{50};
+  split::SpinBudget request_spin{};
+  split::SpinBudget reply_spin{};
 
   OwnedMailbox(RegionOwner owner, std::size_t offset, std::size_t capacity)
       : region(std::move(owner)),
@@ -94,11 +95,14 @@ struct OwnedMailbox {
   }
 
   /// The next message, or None if none came in time.
-  py::object receive(split::MessageQueue& queue, std::int64_t timeout_us) const {
+  static py::object receive(split::MessageQueue& queue, split::SpinBudget& budget,
+                            std::int64_t timeout_us) {
     bool is_there = queue.has_message();
     if (!is_there && timeout_us > 0) {
       const py::gil_scoped_release unlocked;
-      is_there = queue.wait({.spin = spin, .timeout = microseconds(timeout_us)});
+      is_there = budget.wait([&](microseconds spin) {
+        return queue.wait({.spin = spin, .timeout = microseconds(timeout_us)});
+      });
     }
     if (!is_there) {
       run_signal_handlers();
@@ -126,11 +130,12 @@ py::object wait_request_or_work(
   }
   {
     const py::gil_scoped_release unlocked;
-    (void)split::wait_for_request_or_work(owned.mailbox.requests(),
-                                          {.spin = owned.spin, .timeout = microseconds(timeout_us)},
-                                          watched);
+    owned.request_spin.wait([&](microseconds spin) {
+      return split::wait_for_request_or_work(
+          owned.mailbox.requests(), {.spin = spin, .timeout = microseconds(timeout_us)}, watched);
+    });
   }
-  return owned.receive(owned.mailbox.requests(), 0);
+  return OwnedMailbox::receive(owned.mailbox.requests(), owned.request_spin, 0);
 }
 
 /// An exchange that keeps its region alive.
@@ -209,13 +214,13 @@ void bind_mailbox(py::module_& module) {
       .def(
           "wait_reply",
           [](OwnedMailbox& self, std::int64_t timeout_us) {
-            return self.receive(self.mailbox.replies(), timeout_us);
+            return OwnedMailbox::receive(self.mailbox.replies(), self.reply_spin, timeout_us);
           },
           py::arg("timeout_us"), "The next reply, or None if none came in time.")
       .def(
           "wait_request",
           [](OwnedMailbox& self, std::int64_t timeout_us) {
-            return self.receive(self.mailbox.requests(), timeout_us);
+            return OwnedMailbox::receive(self.mailbox.requests(), self.request_spin, timeout_us);
           },
           py::arg("timeout_us"), "The next request, or None if none came in time.")
       .def("wait_request_or_work", &wait_request_or_work, py::arg("timeout_us"), py::arg("tickets"),
@@ -230,10 +235,6 @@ void bind_mailbox(py::module_& module) {
             self.send(self.mailbox.replies(), message);
           },
           py::arg("message"))
-      .def_property(
-          "spin_us", [](const OwnedMailbox& self) { return self.spin.count(); },
-          [](OwnedMailbox& self, std::int64_t spin) { self.spin = microseconds(spin); },
-          "How long this process spins before it sleeps; 0 if processes share processors.")
       .def_property_readonly("capacity",
                              [](const OwnedMailbox& self) { return self.mailbox.capacity(); });
 }
@@ -274,7 +275,7 @@ void bind_exchange(py::module_& module) {
 
 MailboxUse mailbox_of(const py::handle& object) {
   auto& owned = object.cast<OwnedMailbox&>();
-  return {.mailbox = &owned.mailbox, .spin = owned.spin};
+  return {.mailbox = &owned.mailbox, .spin = &owned.request_spin};
 }
 
 void bind_split(py::module_& module) {

@@ -106,6 +106,60 @@ def reads_gradients():
 
 
 @case
+def looks_only_after_a_late_step():
+    """Until then nobody has added up anything."""
+    loop = Loop()
+    return loop.train(after_step=lambda step: step < 9 or loop.see(
+        *[parameter.grad for parameter in loop.model.parameters()]))
+
+
+@case
+def clips_and_looks_after_a_late_step():
+    loop = Loop(adamw)
+
+    def clip(_):
+        nn.utils.clip_grad_norm_(loop.model.parameters(), 0.5)
+
+    return loop.train(clip, lambda step: step < 9 or loop.see(loop.model[0].weight.grad),
+                      set_to_none=True)
+
+
+@case
+def steps_twice_with_the_same_gradients():
+    loop = Loop()
+    return loop.train(after_step=lambda step: step % 3 or loop.optimizer.step())
+
+
+@case
+def adds_to_gradients_that_a_step_has_used():
+    loop = Loop(adam)
+    for step, images, labels in loop.batches():
+        if step % 4 == 0:
+            loop.optimizer.zero_grad()
+        loop.loss(images, labels).backward()
+        loop.optimizer.step()
+    loop.see(loop.model[0].weight.grad)
+    return loop
+
+
+@case
+def zeros_some_gradients_after_a_step():
+    loop = Loop()
+
+    def zero_some(step):
+        if step == 5:
+            loop.model[:3].zero_grad()
+        if step == 8:
+            loop.model[0].weight.grad.zero_()
+
+    for step, images, labels in loop.batches():
+        loop.loss(images, labels).backward()
+        loop.optimizer.step()
+        zero_some(step)
+    return loop
+
+
+@case
 def reads_gradients_set_to_none():
     loop = Loop(adamw)
     return loop.train(lambda step: step % 4 or loop.see(loop.model[3].weight.grad),

@@ -186,22 +186,28 @@ class GradientGroup:
         """Makes `grad` what it should be."""
         with self.steps.lock:
             if self.parts or self.scale is not None:
-                self.run(self.sum_table)
+                self.add_up()
             elif self.base is Base.ZERO:
                 with torch.no_grad():
                     self.flat.zero_()
                 self.base = Base.VALUE
 
-    def run(self, table: Any, may_share: bool = True) -> None:
-        """Adds up what is pending, and updates parameters if the table says so; the settings of
-        the update are those of the common work. Under the lock."""
+    def update(self, table: Any, may_share: bool) -> None:
+        """Updates parameters by the table and the settings of the common work. What is pending is
+        added up for that alone and stays pending: mostly nobody looks at it before it is set to
+        zero. Under the lock."""
+        self.run(table, may_share, keeps_gradient=False)
+
+    def run(self, table: Any, may_share: bool, keeps_gradient: bool) -> None:
         work = self.steps.work
-        if self.parts:
-            work.set_parts(int(self.base), [area.address for area in self.areas[:self.parts]])
-        else:
-            work.set_parts(int(Base.VALUE), [])
+        areas = [area.address for area in self.areas[:self.parts]]
+        work.set_parts(int(self.base) if areas else int(Base.VALUE), areas, keeps_gradient)
         work.set_scale(self.scale)
         self.steps.run(self, table, may_share)
+
+    def add_up(self) -> None:
+        """What is pending. Under the lock."""
+        self.run(self.sum_table, may_share=True, keeps_gradient=True)
         if self.parts and self.base is Base.NONE:
             for parameter, view in zip(self.parameters, self.views):
                 GRAD.__set__(parameter, view)

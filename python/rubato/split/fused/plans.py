@@ -208,7 +208,7 @@ class Plan:
     def update(self, optimizer: Any, tables: List[Any], gradients: List[int]) -> None:
         self.set_settings(optimizer)
         for group, table in tables:
-            group.run(table, self.is_shared[id(group)])
+            group.update(table, self.is_shared[id(group)])
         if any(gradients):
             self.own_table.set_gradients(gradients)
             work = self.steps.work

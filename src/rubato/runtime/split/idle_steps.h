@@ -6,12 +6,14 @@
 #include "rubato/runtime/split/idle_wait.h"
 #include "rubato/runtime/split/mailbox.h"
 #include "rubato/runtime/split/piece_queue.h"
+#include "rubato/runtime/split/spin_budget.h"
 
 namespace rubato::runtime::split {
 
 /// As `wait_for_request_or_work`, and meanwhile does pieces as `rank` whenever there are some.
 /// Whoever publishes a step raises the queue's signal afterwards.
-[[nodiscard]] bool wait_and_help(const MessageQueue& requests, const WaitTimes& times,
+[[nodiscard]] bool wait_and_help(const MessageQueue& requests, SpinBudget& budget,
+                                 std::chrono::microseconds timeout,
                                  std::span<const WorkTicket> tickets, PieceQueue& pieces,
                                  unsigned rank);
 

@@ -198,9 +198,11 @@ struct IdleScene : QueueScene {
   std::atomic<std::uint64_t>* ticket =
       reinterpret_cast<std::atomic<std::uint64_t>*>(region.address() + (std::size_t{63} << 20U));
 
-  bool wait(const WaitTimes& times) {
+  SpinBudget budget{};
+
+  bool wait(microseconds timeout) {
     const std::vector<WorkTicket> tickets{{.word = ticket, .round_declined = 1}};
-    return wait_and_help(mailbox.requests(), times, tickets, queue, /*rank=*/1);
+    return wait_and_help(mailbox.requests(), budget, timeout, tickets, queue, /*rank=*/1);
   }
 };
 
@@ -209,18 +211,19 @@ TEST(IdleSteps, HelpsUntilARequestComes) {
   scene.step_alone(0);
   scene.publish(0);
 
-  EXPECT_FALSE(scene.wait({.spin = microseconds(0), .timeout = microseconds(1000)}));
+  EXPECT_FALSE(scene.wait(microseconds(1000)));
   EXPECT_TRUE(scene.queue.finish(seconds(0)));
   EXPECT_TRUE(scene.shared.has_bits_of(scene.alone));
 
   ASSERT_TRUE(scene.mailbox.requests().send({}).ok());
-  EXPECT_TRUE(scene.wait({.timeout = seconds(60)}));
+  EXPECT_TRUE(scene.wait(seconds(60)));
 }
 
 TEST(IdleSteps, WakesForAStepAndEndsForOtherWork) {
   IdleScene scene;
-  PeerProcess replica(
-      [&] { return scene.wait({.spin = microseconds(0), .timeout = seconds(60)}) ? 7 : 8; });
+  PeerProcess replica([&] { return scene.wait(seconds(60)) ? 7 : 8; });
+  while (scene.mailbox.requests().signal().sleepers == 0) {  // It has spun for long enough.
+  }
   scene.step_alone(0);
   scene.publish(0);
   scene.mailbox.requests().signal().raise();

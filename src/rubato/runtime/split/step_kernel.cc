@@ -128,7 +128,8 @@ StepKind expected_step_kind() {
 void run_piece(StepKind kind, const StepWork& work, const StepPiece& piece) {
   RUBATO_CHECK(piece.floats <= kPieceFloats && piece.settings < kSettingsMax);
   RUBATO_CHECK(work.parts <= kPartsMax);
-  if (piece.gradient == nullptr) {
+  const bool is_updated = work.settings[piece.settings].kind != UpdateKind::None;
+  if (piece.gradient == nullptr || (!is_updated && !work.writes_gradient())) {
     return;
   }
   if (kind == StepKind::Fused) {
