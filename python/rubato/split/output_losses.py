@@ -14,7 +14,7 @@ on tensors of the graph, gradients asked for by name, replicas that have died.
 
 import functools
 import os
-from typing import Any, Callable, Dict, NamedTuple, Optional
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import torch
 
@@ -38,7 +38,12 @@ class PartedLoss(NamedTuple):
     given: Dict[str, Any]  # Arguments, by name.
     path: OutputPath
     number: int  # Among those of the call.
-    count: torch.Tensor  # What the sum is divided by.
+
+    def divisor(self) -> torch.Tensor:
+        """What the sum is divided by."""
+        if self.given.get("reduction", "mean") == "sum":
+            return torch.ones(())
+        return LOSSES[self.name].count(self.given)[0]
 
 
 class Axes(NamedTuple):
@@ -63,11 +68,9 @@ def compute_on_parts(controller: Any, name: str, given: Dict[str, Any]) -> Optio
     axes = axes_of(name, given, output, path)
     if axes is None:
         return None
-    count = (LOSSES[name].count(given)[0] if given.get("reduction", "mean") == "mean"
-             else torch.ones(()))
-    loss = PartedLoss(name, given, path, path.call.losses, count.to(output.dtype))
+    loss = PartedLoss(name, given, path, path.call.losses)
     try:
-        total = sum_of_parts(controller, loss, axes)
+        total, count = sum_of_parts(controller, loss, axes)
     except ReplicaLost:
         path.call.forget()
         controller.lose_replicas("a loss")
@@ -78,8 +81,8 @@ def compute_on_parts(controller: Any, name: str, given: Dict[str, Any]) -> Optio
         return None
     path.call.losses += 1
     controller.losses_on_parts += 1
-    value = torch.tensor(total, dtype=torch.float64).to(output.dtype) / loss.count
-    return LossFunction.apply(loss, value, output)
+    value = torch.tensor(total, dtype=torch.float64).to(output.dtype) / count
+    return LossFunction.apply(loss, value, output, count)
 
 
 def is_possible(controller: Any, name: str, given: Dict[str, Any], output: Any) -> bool:
@@ -138,8 +141,9 @@ def axes_of(name: str, given: Dict[str, Any], output: torch.Tensor,
     return Axes(target, others)
 
 
-def sum_of_parts(controller: Any, loss: PartedLoss, axes: Axes) -> float:
-    """Raises ReplicaLost, or whatever a part raises; then no worker has it."""
+def sum_of_parts(controller: Any, loss: PartedLoss, axes: Axes) -> Tuple[float, torch.Tensor]:
+    """And what it is to be divided by. Raises ReplicaLost, or whatever a part raises; then no
+    worker has it."""
     call, path, heap = loss.path.call, loss.path, controller.heap
     others = {key: value for key, value in loss.given.items()
               if key not in ("input", "target", "reduction", "size_average", "reduce")}
@@ -162,20 +166,22 @@ def sum_of_parts(controller: Any, loss: PartedLoss, axes: Axes) -> float:
     values: Dict[int, float] = {}
     for k in call.parts_of(0):
         values[k] = call.kept[k].add_loss(loss.name, of_part(k, lambda tensor: tensor))
+    count = loss.divisor().to(loss.given["input"].dtype)  # While the others compute.
     for worker, replica in enumerate(call.replicas, 1):
         reply = replica.reply(call.own_seconds)
         if reply.error:
             raise PartFailed(reply.error)
         values.update(zip(call.parts_of(worker), reply.values))
-    return sum(values[k] for k in range(len(call.sizes)))
+    return sum(values[k] for k in range(len(call.sizes))), count
 
 
 class LossFunction(torch.autograd.Function):
     """The loss as a node above the output that it was computed of."""
 
     @staticmethod
-    def forward(ctx: Any, loss: PartedLoss, value: torch.Tensor, output: torch.Tensor) -> Any:
-        ctx.loss = loss
+    def forward(ctx: Any, loss: PartedLoss, value: torch.Tensor, output: torch.Tensor,
+                count: torch.Tensor) -> Any:
+        ctx.loss, ctx.count = loss, count
         ctx.save_for_backward(output)
         return value
 
@@ -185,13 +191,13 @@ class LossFunction(torch.autograd.Function):
         call = loss.path.call
         output, = ctx.saved_tensors
         if torch.is_grad_enabled():
-            return None, None, exact_gradient(loss, output, gradient, True)
+            return None, None, exact_gradient(loss, output, gradient, True), None
         if call.controller.shows_gradients or not call.can_compute_losses():
-            return None, None, exact_gradient(loss, output, gradient, False)
+            return None, None, exact_gradient(loss, output, gradient, False), None
         # As torch's own backward divides it.
-        call.due.append(DueLoss(loss.number, float(gradient / loss.count),
+        call.due.append(DueLoss(loss.number, float(gradient / ctx.count),
                                 call.controller.failed_backwards, loss, output, gradient))
-        return None, None, None
+        return None, None, None, None
 
 
 class DueLoss(NamedTuple):
