@@ -16,8 +16,8 @@ from typing import Any, Dict, List
 from machine import BUILD, end_sessions, finish, launch, program
 from spread import of_rounds
 
-STEPS = {"cnn": 12, "lm": 20, "widedeep": 60}  # Of a segment, about a second.
-BATCH = {"cnn": 64, "lm": 16, "widedeep": 512}
+STEPS = {"cnn": 12, "lm": 12, "widedeep": 60}  # Of a segment, about a second.
+BATCH = {"cnn": 64, "lm": 32, "widedeep": 512}
 WARM_UP_SEGMENTS = 6  # Shared calls are tried out in them.
 SEGMENTS_PER_ROUND = 2
 LIMIT_SECONDS = 600

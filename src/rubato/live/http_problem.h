@@ -4,15 +4,18 @@
 #include <string>
 
 #include "rubato/live/http_message.h"
-#include "rubato/live/platform.h"
 
 namespace rubato {
 
-/// `application/problem+json`; bad bytes in the texts are replaced.
-[[nodiscard]] HttpReply problem_reply(int status, const std::string& detail);
-[[nodiscard]] HttpReply problem_reply(int status, const Refusal& refusal);
+/// Why a request was not carried out; field and suggestion may be empty.
+struct Problem {
+  std::string detail{};
+  std::string field{};
+  std::string suggestion{};
+};
 
-[[nodiscard]] int http_status(RefusalKind kind);
-[[nodiscard]] HttpReply problem_reply(const Refusal& refusal);
+/// `application/problem+json`; bad bytes in the texts are replaced.
+[[nodiscard]] HttpReply problem_reply(int status, const Problem& problem);
+[[nodiscard]] HttpReply problem_reply(int status, const std::string& detail);
 
 }  // namespace rubato

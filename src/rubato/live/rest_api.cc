@@ -14,6 +14,7 @@
 #include "rubato/base/spelling.h"
 #include "rubato/live/http_guard.h"
 #include "rubato/live/http_problem.h"
+#include "rubato/live/refusal_reply.h"
 
 namespace rubato {
 namespace {

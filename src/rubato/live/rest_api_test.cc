@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rubato/live/memory_platform_test.h"
+#include "rubato/live/refusal_reply.h"
 
 namespace rubato {
 namespace {

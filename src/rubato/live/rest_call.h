@@ -13,6 +13,7 @@
 #include "rubato/live/http_problem.h"
 #include "rubato/live/message_json.h"
 #include "rubato/live/platform.h"
+#include "rubato/live/refusal_reply.h"
 
 namespace rubato {
 
