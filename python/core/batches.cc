@@ -5,9 +5,9 @@
 
 #include <pybind11/stl.h>
 
-#include "rubato/runtime/adaptive_batch.h"
-#include "rubato/runtime/noise_scale.h"
-#include "rubato/runtime/sample_order.h"
+#include "rubato/runtime/adapt/adaptive_batch.h"
+#include "rubato/runtime/adapt/noise_scale.h"
+#include "rubato/runtime/data/sample_order.h"
 #include "worker.h"
 
 namespace rubato::python {

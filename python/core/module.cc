@@ -1,7 +1,7 @@
 // The module rubato._core.
-#include "rubato/runtime/batch_split.h"
-#include "rubato/runtime/kept_memory.h"
-#include "rubato/runtime/matrix_speed.h"
+#include "rubato/runtime/data/batch_split.h"
+#include "rubato/runtime/machine/kept_memory.h"
+#include "rubato/runtime/machine/matrix_speed.h"
 #include "script.h"
 #include "split.h"
 #include "worker.h"

@@ -6,7 +6,7 @@
 
 #include <pybind11/stl.h>
 
-#include "rubato/runtime/content_hash.h"
+#include "rubato/runtime/worker/content_hash.h"
 
 namespace rubato::python {
 namespace {

@@ -14,7 +14,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include "rubato/runtime/elastic_worker.h"
+#include "rubato/runtime/worker/elastic_worker.h"
 
 namespace rubato::python {
 

@@ -2,8 +2,8 @@
 
     run.py [--quick | --all] [--only NAME]... [--seed N] [--events KIND] [--binary build/rubato]
 
-One line is printed per script and mode: name, mode, share of split calls among those made while
-there was more than one worker, verdict, worst deviation as a part of what is allowed, seconds, and
+One line is printed per script and mode: name, mode, share of split calls among those that there
+was something to share of, verdict, worst deviation as a part of what is allowed, seconds, and
 why calls were not split. Exit code 1 if one failed.
 """
 
@@ -75,7 +75,7 @@ def check_sharing(entry: Entry, verdict: Verdict, events: Events, outcome: Outco
     """That the run was elastic at all, and that calls were split as the catalog says."""
     roots = roots_of(outcome)
     verdict.split_calls = sum(root["split"] for root in roots)
-    verdict.calls = verdict.split_calls + sum(root["unsplit"] - root["alone"] for root in roots)
+    verdict.calls = verdict.split_calls + sum(root["unsplit"] - root["untried"] for root in roots)
     verdict.reasons = sorted({reason for root in roots for reason in root["reasons"]})
     wants_split = entry.split in ("all", "part")
     if wants_split and not verdict.split_calls:

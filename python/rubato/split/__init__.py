@@ -13,6 +13,7 @@ inputs and parameters. Replicas are forks of the leader and never run the script
     group.py        the replicas: made, resized, stopped
     replica.py      the life of a replica
     fingerprint.py  what a forward may read and the leader may have changed
+    values_read.py  what else it reads: environment, closures, global names
     batch_norm.py   statistics over all parts
     worth.py        whether sharing pays, by measurement
     steps.py        what counts as a step of the script

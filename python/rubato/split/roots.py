@@ -1,9 +1,6 @@
 """A root module, and whether and how a call of it is shared."""
 
-import os
-import sys
 import time
-import types
 import weakref
 from typing import Any, Dict, List, Optional
 
@@ -21,6 +18,7 @@ from rubato.split.memory_limits import is_out_of_memory
 from rubato.split.part import CallAborted, ReplicaLost, Settings
 from rubato.split.randomness import draw_seed
 from rubato.split.rehearsal import SINGLE, Verdict
+from rubato.split.values_read import values_read
 from rubato.split.worth import Trial
 
 SHORT_SECONDS = 300e-6  # A forward below this is not worth sharing.
@@ -30,7 +28,7 @@ RENEWALS_MAX = 20  # Changes that need new replicas; beyond, the root is not sha
 REJUDGED_MAX = 20  # Changes that need new verdicts, likewise.
 FAILURES_MAX = 3  # Calls in which a part failed and the whole did not.
 ATTEMPTS_MAX = 3  # At a call whose replicas die.
-ENVIRONMENT = {"environ", "getenv"}
+SINGLE_CALLS_TOLD = 20  # Of single samples and nothing else.
 VALUES_MAX = 8  # Values of plain arguments and attributes that are told apart.
 
 
@@ -69,7 +67,10 @@ class Root:
         self.fit = MemoryFit(self)
         self.split_calls = 0
         self.unsplit_calls = 0
-        self.alone_calls = 0  # Of these, those while there was one worker.
+        # Of these, those that there was nothing to share of: with one worker, of a single sample,
+        # shared by the modules inside, and the first, whose time says whether it pays.
+        self.untried_calls = 0
+        self.single_calls = 0
         self.reasons: List[str] = []
 
     # How a call is made.
@@ -95,19 +96,16 @@ class Root:
 
     def call_at_once(self, module: nn.Module, args: Any, kwargs: Any, workers: int) -> Any:
         """Parts fit their workers' memory, or cannot be made smaller."""
-        controller = self.controller
         if not self.is_worth_trying(workers):
             if self.changes_too_often and workers > 1:
-                self.count_unsplit()
-                return controller.call_module(module, *args, **kwargs)  # Its children are tried.
+                return self.leave_to_children(module, args, kwargs)
             return self.whole(module, args, kwargs)
         self.audit.collect()
         self.look_at(module)
         leaves, spec = tree_flatten((args, kwargs))
         verdict = self.verdict(module, leaves, spec)
         if verdict.reason is not None:
-            self.count_unsplit()
-            return controller.call_module(module, *args, **kwargs)  # Its children are tried.
+            return self.leave_to_children(module, args, kwargs, verdict.reason == SINGLE)
         size = self.batch_size(verdict, leaves)
         if self.controller.is_deterministic and verdict.exchanges:
             self.tell_unsplit("batch normalisation and means over all parts are not the same bits "
@@ -127,8 +125,7 @@ class Root:
         verdict = self.verdict(module, leaves, spec)
         if verdict.reason is not None:
             self.fit.tell_undivided(verdict.reason)
-            self.count_unsplit()
-            return controller.call_module(module, *args, **kwargs)  # Its children are tried.
+            return self.leave_to_children(module, args, kwargs, verdict.reason == SINGLE)
         if verdict.normalises:
             self.fit.tell_undivided("batch normalisation in training needs all rows of the batch "
                                     "at once; more workers would have smaller parts")
@@ -200,9 +197,21 @@ class Root:
             self.timed += 1
             self.seconds = took if self.seconds is None else min(self.seconds, took)
 
-    def count_unsplit(self) -> None:
+    def leave_to_children(self, module: nn.Module, args: Any, kwargs: Any,
+                          is_single: bool = False) -> Any:
+        """Unshared; the modules that it calls are tried."""
+        shared = self.controller.calls
+        result = self.controller.call_module(module, *args, **kwargs)
+        self.count_unsplit(is_single or self.controller.calls > shared)
+        self.single_calls += is_single
+        if self.single_calls == SINGLE_CALLS_TOLD and self.split_calls == 0:
+            self.tell_unsplit(SINGLE)
+        return result
+
+    def count_unsplit(self, has_nothing_to_share: bool = False) -> None:
         self.unsplit_calls += 1
-        self.alone_calls += self.controller.target == 1
+        self.untried_calls += (has_nothing_to_share or self.controller.target == 1
+                               or self.timed < TIMED_CALLS)
 
     def shares_now(self, workers: int) -> bool:
         controller = self.controller
@@ -362,20 +371,10 @@ class Root:
     def watch(self, module: nn.Module, verdict: Verdict) -> None:
         """What forward was seen to read besides the module must not change unnoticed."""
         known = {(id(entry.names), entry.name) for entry in self.watched}
-        if (id(vars(os)), "environ") not in known and any(
-                reads_environment(type(part)) for part in module.modules()):
-            self.watched.append(Watched(vars(os), "environ"))
-            self.quick = None
-        for part in module.modules():
-            for cell in closure_of(type(part)):
-                if (id(cell), "") not in known:
-                    known.add((id(cell), ""))
-                    self.watched.append(Watched(cell, ""))
-                    self.quick = None
-        for read in verdict.reads:
-            names = names_of(read.module, module)
-            if names is not None and (id(names), read.name) not in known:
-                self.watched.append(Watched(names, read.name))
+        for entry in values_read(module, verdict.reads):
+            if (id(entry.names), entry.name) not in known:
+                known.add((id(entry.names), entry.name))
+                self.watched.append(entry)
                 self.quick = None
 
     @staticmethod
@@ -452,7 +451,8 @@ class Root:
 
     def summary(self) -> Dict[str, Any]:
         return {"name": self.name, "split": self.split_calls, "unsplit": self.unsplit_calls,
-                "alone": self.alone_calls, "reasons": self.reasons, "memory": self.fit.summary()}
+                "untried": self.untried_calls, "reasons": self.reasons,
+                "memory": self.fit.summary()}
 
     def tell_unsplit(self, reason: str) -> None:
         if reason not in self.reasons:
@@ -468,31 +468,6 @@ def as_inference_tensor(value: Any) -> Any:
 
 def device_of(module: nn.Module) -> torch.device:
     return next((p.device for p in module.parameters()), torch.device("cpu"))
-
-
-def reads_environment(kind: type) -> bool:
-    """Whether a method of a class names the variables of the environment."""
-    return any(not ENVIRONMENT.isdisjoint(function.__code__.co_names)
-               for function in vars(kind).values() if isinstance(function, types.FunctionType))
-
-
-def closure_of(kind: type) -> Any:
-    """The cells that a class's forward reads, unless it is one of our own."""
-    forward = getattr(kind, "forward", None)
-    is_ours = getattr(forward, "__globals__", {}).get("__name__", "").startswith("rubato.")
-    return () if is_ours else getattr(forward, "__closure__", None) or ()
-
-
-def names_of(module_name: str, module: nn.Module) -> Optional[Dict[str, Any]]:
-    """The global names of the file in which forward is written; that of the script itself is not
-    always found by its name."""
-    for part in module.modules():
-        forward = getattr(type(part), "forward", None)
-        if isinstance(forward, types.FunctionType):
-            if forward.__globals__.get("__name__") == module_name:
-                return forward.__globals__
-    found = sys.modules.get(module_name)
-    return None if found is None else vars(found)
 
 
 def is_lazy(module: nn.Module) -> bool:
