@@ -6,7 +6,7 @@
 
 #include "loaded_engine.h"
 #include "rubato/base/check.h"
-#include "rubato/cli/trace_speeds.h"
+#include "rubato/cli/trace/trace_speeds.h"
 #include "rubato/metrics/use_integral.h"
 #include "rubato/predict/speed_table.h"
 #include "rubato/sim/simulator.h"

@@ -4,7 +4,7 @@ function(rubato_live_bench)
   add_executable(
     live_load EXCLUDE_FROM_ALL
     "${dir}/live_load.cc" "${dir}/emulated_agent.cc" "${dir}/rest_load.cc"
-    "${PROJECT_SOURCE_DIR}/src/rubato/cli/http_client.cc")
+    "${PROJECT_SOURCE_DIR}/src/rubato/http/client.cc")
   set_target_properties(live_load PROPERTIES UNITY_BUILD OFF)
   target_compile_definitions(live_load PRIVATE RUBATO_VERSION="bench")
   target_include_directories(live_load PRIVATE "${dir}")

@@ -318,7 +318,7 @@ endfunction()
 
 # rubato_embed_zygote(<folder>): the program of warm interpreters becomes part of ours.
 function(rubato_embed_zygote folder)
-  set(file "${PROJECT_SOURCE_DIR}/src/rubato/${folder}/local/zygote_server.py")
+  set(file "${PROJECT_SOURCE_DIR}/src/rubato/${folder}/warm/zygote_server.py")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
   file(READ "${file}" ZYGOTE_TEXT)
   set(embedded "${PROJECT_BINARY_DIR}/zygote_text.cc")

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "conductors_test.h"
-#include "rubato/live/agent.h"
-#include "rubato/live/leftovers.h"
+#include "rubato/live/agent/agent.h"
+#include "rubato/live/agent/leftovers.h"
 #include "train_scene_test.h"
 
 namespace rubato {

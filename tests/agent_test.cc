@@ -1,7 +1,7 @@
 // Jobs on an agent: real processes that are resized, suspended, killed and found again, and end
 // with what one undisturbed worker gets.
 #include "agent_scene_test.h"
-#include "rubato/live/agent_rpc.h"
+#include "rubato/live/agent/agent_rpc.h"
 
 namespace rubato {
 namespace {

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 #include <vector>
 
-#include "rubato/launch/local/process_file.h"
+#include "rubato/launch/process/process_file.h"
 
 namespace rubato {
 

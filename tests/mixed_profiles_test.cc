@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rubato/cli/profiles_dir.h"
+#include "rubato/cli/simulate/profiles_dir.h"
 #include "rubato/metrics/summary.h"
 #include "rubato/sim/simulator.h"
 #include "rubato/sim/workload.h"

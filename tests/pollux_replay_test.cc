@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "rubato/base/parse.h"
-#include "rubato/cli/profiles_dir.h"
-#include "rubato/cli/trace_file.h"
+#include "rubato/cli/simulate/profiles_dir.h"
+#include "rubato/cli/trace/trace_file.h"
 #include "rubato/metrics/summary.h"
 #include "rubato/sim/simulator.h"
 #include "rubato/sim/workload.h"

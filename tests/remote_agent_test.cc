@@ -13,8 +13,8 @@
 #include <nlohmann/json.hpp>
 
 #include "platform_scene_test.h"
-#include "rubato/live/certificate_test.h"
-#include "rubato/live/leftovers.h"
+#include "rubato/http/certificate_test.h"
+#include "rubato/live/agent/leftovers.h"
 
 namespace rubato {
 namespace {

@@ -72,7 +72,7 @@ const entries = files
 writeFileSync(
   join(out, 'dashboard_text.cc'),
   `// Made by web/build.mjs from web/src.
-#include "rubato/cli/dashboard.h"
+#include "rubato/cli/platform/dashboard.h"
 
 namespace rubato {
 

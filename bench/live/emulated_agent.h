@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "rubato/live/agent_rpc.h"
+#include "rubato/live/agent/agent_rpc.h"
 #include "rubato/wire/agent.pb.h"
 
 namespace rubato {

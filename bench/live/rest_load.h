@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rubato/cli/http_client.h"
+#include "rubato/http/client.h"
 
 namespace rubato {
 

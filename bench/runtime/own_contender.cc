@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "bench/runtime/contender.h"
-#include "rubato/runtime/shm_communicator.h"
+#include "rubato/runtime/shared_memory/shm_communicator.h"
 #include "rubato/wire/descriptor.h"
 
 namespace rubato {

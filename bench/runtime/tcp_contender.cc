@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "bench/runtime/contender.h"
-#include "rubato/runtime/gloo_communicator.h"
+#include "rubato/runtime/group/gloo_communicator.h"
 
 namespace rubato {
 namespace {

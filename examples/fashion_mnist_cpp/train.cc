@@ -10,7 +10,7 @@
 
 #include <torch/torch.h>
 
-#include "rubato/runtime/trainer.h"
+#include "rubato/runtime/worker/trainer.h"
 
 namespace {
 

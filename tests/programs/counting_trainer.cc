@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "rubato/base/random.h"
-#include "rubato/runtime/elastic_worker.h"
-#include "rubato/runtime/sample_order.h"
-#include "rubato/runtime/worker_address.h"
+#include "rubato/runtime/data/sample_order.h"
+#include "rubato/runtime/worker/elastic_worker.h"
+#include "rubato/runtime/worker/worker_address.h"
 
 namespace rubato {
 namespace {

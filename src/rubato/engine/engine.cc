@@ -8,7 +8,7 @@
 
 #include "rubato/base/check.h"
 #include "rubato/core/plan_checker.h"
-#include "rubato/place/placer_registry.h"
+#include "rubato/place/registry/placer_registry.h"
 #include "rubato/policy/registry.h"
 #include "rubato/policy/tenants/tenant_split.h"
 

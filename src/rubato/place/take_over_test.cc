@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "rubato/base/random.h"
-#include "rubato/place/gpu_ranges.h"
-#include "rubato/place/hived_cells.h"
-#include "rubato/place/placer_registry.h"
+#include "rubato/place/hived/hived_cells.h"
+#include "rubato/place/pool/gpu_ranges.h"
+#include "rubato/place/registry/placer_registry.h"
 #include "rubato/place/small_cluster_test.h"
 
 namespace rubato {

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "rubato/launch/local/program_path.h"
+#include "rubato/launch/process/program_path.h"
 
 namespace rubato {
 namespace {

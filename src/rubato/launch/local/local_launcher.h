@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "rubato/launch/launcher.h"
-#include "rubato/launch/local/cgroup.h"
-#include "rubato/launch/local/group_guard.h"
-#include "rubato/launch/local/rank_log.h"
-#include "rubato/launch/local/warm_pool.h"
+#include "rubato/launch/logs/rank_log.h"
+#include "rubato/launch/process/cgroup.h"
+#include "rubato/launch/process/group_guard.h"
+#include "rubato/launch/warm/warm_pool.h"
 
 namespace rubato {
 

@@ -4,8 +4,8 @@
 
 #include <gmock/gmock.h>
 
-#include "rubato/launch/local/pidfd.h"
-#include "rubato/launch/local/process_scene_test.h"
+#include "rubato/launch/process/pidfd.h"
+#include "rubato/launch/process/process_scene_test.h"
 
 namespace rubato {
 namespace {

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rubato/launch/local/process_scene_test.h"
+#include "rubato/launch/process/process_scene_test.h"
 
 namespace rubato::launch::metrics {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "rubato/launch/local/pidfd.h"
-#include "rubato/launch/local/process_file.h"
+#include "rubato/launch/process/pidfd.h"
+#include "rubato/launch/process/process_file.h"
 
 namespace rubato::launch::script {
 namespace {

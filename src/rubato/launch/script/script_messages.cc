@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "rubato/launch/local/pidfd.h"
+#include "rubato/launch/process/pidfd.h"
 #include "rubato/launch/script/script_run.h"
 #include "rubato/wire/log_line.h"
 

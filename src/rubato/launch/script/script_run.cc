@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "rubato/base/random.h"
-#include "rubato/launch/local/pidfd.h"
+#include "rubato/launch/process/pidfd.h"
 #include "rubato/launch/script/python_command.h"
 #include "rubato/wire/log_line.h"
 

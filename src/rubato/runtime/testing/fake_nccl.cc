@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "rubato/runtime/nccl_table.h"
+#include "rubato/runtime/group/nccl_table.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "rubato/runtime/flat_model.h"
+#include "rubato/runtime/worker/flat_model.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 #include <torch/torch.h>
 
 #include "rubato/base/check.h"
-#include "rubato/runtime/content_hash.h"
+#include "rubato/runtime/worker/content_hash.h"
 
 namespace rubato {
 namespace {

@@ -1,13 +1,13 @@
-#include "rubato/runtime/gloo_across.h"
+#include "rubato/runtime/group/gloo_across.h"
 
 #include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "rubato/runtime/gloo_communicator.h"
-#include "rubato/runtime/host_groups.h"
-#include "rubato/runtime/reaper.h"
+#include "rubato/runtime/group/gloo_communicator.h"
+#include "rubato/runtime/group/host_groups.h"
+#include "rubato/runtime/group/reaper.h"
 
 namespace rubato {
 namespace {

@@ -1,4 +1,4 @@
-#include "rubato/runtime/gloo_communicator.h"
+#include "rubato/runtime/group/gloo_communicator.h"
 
 #include <algorithm>
 #include <atomic>
@@ -17,10 +17,10 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "rubato/runtime/exact_floats.h"
-#include "rubato/runtime/reduce_check.h"
-#include "rubato/runtime/reduction_slices.h"
-#include "rubato/runtime/weighted_sum.h"
+#include "rubato/runtime/shared_memory/exact_floats.h"
+#include "rubato/runtime/shared_memory/reduce_check.h"
+#include "rubato/runtime/shared_memory/reduction_slices.h"
+#include "rubato/runtime/shared_memory/weighted_sum.h"
 
 namespace rubato {
 namespace {

@@ -1,4 +1,4 @@
-#include "rubato/runtime/gloo_communicator.h"
+#include "rubato/runtime/group/gloo_communicator.h"
 
 #include <array>
 #include <csignal>
@@ -14,8 +14,8 @@
 
 #include <fmt/format.h>
 
-#include "rubato/runtime/memory_rendezvous.h"
-#include "rubato/runtime/shm_crew_test.h"
+#include "rubato/runtime/group/memory_rendezvous.h"
+#include "rubato/runtime/shared_memory/shm_crew_test.h"
 
 namespace rubato {
 namespace {

@@ -1,6 +1,6 @@
-#include "rubato/runtime/gloo_communicator.h"
-#include "rubato/runtime/host_crew_test.h"
-#include "rubato/runtime/memory_rendezvous.h"
+#include "rubato/runtime/group/gloo_communicator.h"
+#include "rubato/runtime/group/host_crew_test.h"
+#include "rubato/runtime/group/memory_rendezvous.h"
 
 namespace rubato {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <torch/torch.h>
 
-#include "rubato/runtime/matrix_speed.h"
+#include "rubato/runtime/machine/matrix_speed.h"
 
 namespace rubato {
 

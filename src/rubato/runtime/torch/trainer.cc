@@ -1,4 +1,4 @@
-#include "rubato/runtime/trainer.h"
+#include "rubato/runtime/worker/trainer.h"
 
 #include <algorithm>
 #include <chrono>
@@ -14,13 +14,13 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
-#include "rubato/runtime/elastic_worker.h"
-#include "rubato/runtime/flat_model.h"
-#include "rubato/runtime/gloo_across.h"
-#include "rubato/runtime/matrix_speed.h"
-#include "rubato/runtime/noise_scale.h"
-#include "rubato/runtime/sample_order.h"
-#include "rubato/runtime/worker_address.h"
+#include "rubato/runtime/adapt/noise_scale.h"
+#include "rubato/runtime/data/sample_order.h"
+#include "rubato/runtime/group/gloo_across.h"
+#include "rubato/runtime/machine/matrix_speed.h"
+#include "rubato/runtime/worker/elastic_worker.h"
+#include "rubato/runtime/worker/flat_model.h"
+#include "rubato/runtime/worker/worker_address.h"
 
 namespace rubato {
 namespace {

@@ -1,0 +1,33 @@
+// Where agents of other machines come in: joins the line to them with the platform.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "rubato/live/agent/agent_rpc.h"
+#include "rubato/live/service/service.h"
+
+namespace rubato {
+
+/// Beyond loopback nobody is let in without a token.
+class AgentDoor {
+ public:
+  /// The service must outlive it.
+  [[nodiscard]] static Result<std::unique_ptr<AgentDoor>> open(Service& service,
+                                                               const AgentServerOptions& options);
+  ~AgentDoor();
+  AgentDoor(const AgentDoor&) = delete;
+  AgentDoor& operator=(const AgentDoor&) = delete;
+
+  [[nodiscard]] int port() const { return server_->port(); }
+
+ private:
+  explicit AgentDoor(Service& service) : service_(&service) {}
+  void hear(const std::string& agent, const wire::FromAgent& message);
+
+  std::mutex mutex_;
+  Service* service_;  // Null once the door is being closed.
+  std::unique_ptr<AgentServer> server_;
+};
+
+}  // namespace rubato

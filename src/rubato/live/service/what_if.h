@@ -1,0 +1,62 @@
+// Questions about another course of things: the position that is played on, and how an answer is
+// read. Who plays it is given from outside: the simulator is above this folder.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rubato/base/time.h"
+#include "rubato/core/job.h"
+#include "rubato/live/controller/live_node.h"
+#include "rubato/live/service/platform.h"
+
+namespace rubato {
+
+/// The jobs and machines of one moment, for whoever can play on from there.
+struct LivePosition {
+  Instant now{};
+  std::string policy{};
+  std::vector<LiveNode> nodes{};        // That are up.
+  std::vector<Job> jobs{};              // Active ones, with the work that is left, as they arrived.
+  std::map<JobId, Instant> promised{};  // Of the jobs that were promised something.
+};
+
+/// Plays a position on, changed as asked. Runs on a thread of the caller.
+using WhatIf = std::function<Answered<wire::WhatIfReply>(const LivePosition& position,
+                                                         const wire::WhatIfRequest& request)>;
+
+/// The words of WhatIfJob.promise_now and promise_then.
+inline constexpr std::string_view kPromiseKept = "kept";
+inline constexpr std::string_view kPromiseAtRisk = "at_risk";
+inline constexpr std::string_view kPromiseBroken = "broken";
+
+/// Whether it changes one job's workers and nothing else.
+[[nodiscard]] bool is_scale_alone(const wire::WhatIfRequest& request);
+
+enum class Shift { Earlier, None, Later };
+/// Which way a job's finish would move; a second is no move, since plays are no more exact. A job
+/// that would not end any more is later.
+[[nodiscard]] Shift shift_of(const wire::WhatIfJob& job);
+/// A promise that holds now and would not then.
+[[nodiscard]] bool would_break(const wire::WhatIfJob& job);
+
+/// Takes these jobs out of an answer and leaves only how many of them would be hurt or helped.
+void hide_jobs(const std::set<JobId>& hidden, wire::WhatIfReply& reply);
+
+/// How many positions may be played at once: each keeps a core busy and a thread of the server.
+class PlayLimit {
+ public:
+  /// False: too many are being played.
+  [[nodiscard]] bool enter();
+  void leave() { --plays_; }
+
+ private:
+  std::atomic<int> plays_ = 0;
+};
+
+}  // namespace rubato
