@@ -4,7 +4,8 @@
 The rule is tools/layers.txt: each line names a folder and the folders it may include, all of which
 stand on lines above it, so the rule itself has no cycle. Indented lines below a folder say the same
 of its rooms, which are its sub-folders: `.` is what stands in the folder itself, `*` every room
-without a line of its own, so that a new one needs none. Tests may include any room of their folder,
+without a line of its own, so that a new one needs none; `-other` takes away a folder that the
+others may include. Tests may include any room of their folder,
 and they alone what stands in `testing/`. tools/third_party.txt says the same of other libraries:
 the first part of <name/header.h>, then the folders, or * for all of them.
 
@@ -49,7 +50,7 @@ def rule_problems(layers, within=""):
     above = set()
     for folder, allowed in layers.items():
         for other in allowed:
-            if other not in above or other == "*":
+            if not other.startswith("-") and (other not in above or other == "*"):
                 name = within + folder
                 yield f"tools/layers.txt: {name} names {other}, which is not on a line above"
         above.add(folder)
@@ -90,7 +91,7 @@ def room_of(parts):
 
 
 def room_include_problems(where, parts, text, rooms):
-    """Includes between the rooms of a folder that layers.txt does not allow."""
+    """Includes of a room, within its folder and of others, that layers.txt does not allow."""
     room = room_of(parts)
     if is_for_tests(parts):
         return
@@ -100,6 +101,8 @@ def room_include_problems(where, parts, text, rooms):
     allowed = rooms[room] if room in rooms else rooms["*"]
     for include in OURS.findall(text):
         target = include.split("/")[1:]
+        if f"-{target[0]}" in allowed:
+            yield f"{where}: {parts[0]}/{room} may not include {target[0]} ({include})"
         if target[0] == parts[0] and room_of(target) not in [room, *allowed]:
             other = room_of(target)
             yield f"{where}: {parts[0]}/{room} may not include {parts[0]}/{other} ({include})"

@@ -107,6 +107,15 @@ class LayersTest(TreeTest):
             self.assert_one(f"plan/{room} may not include plan/{other}")
             self.write(f"src/rubato/plan/{room}/a.cc", "")
 
+    def test_refuses_a_folder_that_is_taken_away_from_a_room(self):
+        rooms = "  client: -core\n  server: client\n"
+        self.write("tools/layers.txt", "base:\ncore: base\ncli: base core\n" + rooms)
+        self.write("src/rubato/cli/server/a.cc", '#include "rubato/core/job.h"\n')
+        self.assertEqual(self.problems(), [])
+        self.write("src/rubato/cli/client/a.cc", '#include "rubato/core/job.h"\n')
+
+        self.assert_one("cli/client may not include core")
+
     def test_refuses_a_top_that_points_into_a_room_below(self):
         self.write_rooms()
         self.write("src/rubato/plan/view.h", '#include "rubato/plan/gang/gang.h"\n')
@@ -216,6 +225,13 @@ class TidyTest(TreeTest):
         self.assert_clean("src/rubato/sim/a.cc", "auto t = std::chrono::steady_clock::now();\n")
         self.assert_one("src/rubato/core/a.cc", "auto t = Clock::now();\n", "no clocks")
         self.assert_one("src/rubato/core/a.cc", "auto t = time(nullptr);\n", "no clocks")
+
+    def test_holds_the_controller_to_the_rules_of_the_engine(self):
+        text = "auto t = Clock::now();\n"
+        self.assert_clean("src/rubato/live/service/a.cc", text)
+        self.assert_clean("src/rubato/live/controller/a_test.cc", text)
+        self.assert_one("src/rubato/live/controller/a.cc", text, "no clocks")
+        self.assert_one("src/rubato/live/controller/a.cc", "#include <fstream>\n", "no input")
 
     def test_refuses_threads_and_streams(self):
         self.assert_clean("src/rubato/sim/a.cc", "#include <thread>\n#include <fstream>\n")

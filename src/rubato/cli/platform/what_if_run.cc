@@ -7,9 +7,10 @@
 #include <fmt/core.h>
 
 #include "rubato/live/controller/live_job.h"
-#include "rubato/live/controller/scheduler_time.h"
 #include "rubato/sim/simulator.h"
 #include "rubato/spec/job_values.h"
+#include "rubato/wire/timestamp.h"
+#include "rubato/wire/what_if_answer.h"
 
 namespace rubato {
 namespace {

@@ -4,7 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "rubato/live/controller/scheduler_time.h"
+#include "rubato/wire/timestamp.h"
+#include "rubato/wire/what_if_answer.h"
 
 namespace rubato {
 namespace {

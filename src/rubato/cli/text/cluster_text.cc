@@ -9,8 +9,8 @@
 #include "rubato/cli/text/job_table.h"
 #include "rubato/cli/text/moment_text.h"
 #include "rubato/cli/text/text_table.h"
-#include "rubato/live/service/what_if.h"
 #include "rubato/report/units.h"
+#include "rubato/wire/what_if_answer.h"
 
 namespace rubato {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "rubato/cli/text/cluster_text.h"
 #include "rubato/cli/text/moment_text.h"
-#include "rubato/live/service/what_if.h"
 #include "rubato/spec/job_values.h"
+#include "rubato/wire/what_if_answer.h"
 
 namespace rubato {
 namespace {

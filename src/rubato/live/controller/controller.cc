@@ -9,7 +9,7 @@
 
 #include "rubato/base/check.h"
 #include "rubato/live/controller/agent_words.h"
-#include "rubato/live/controller/scheduler_time.h"
+#include "rubato/wire/timestamp.h"
 
 namespace rubato {
 namespace {

@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 
 #include "rubato/live/controller/controller.h"
-#include "rubato/live/controller/scheduler_time.h"
+#include "rubato/wire/timestamp.h"
 
 namespace rubato {
 

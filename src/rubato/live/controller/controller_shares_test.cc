@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "rubato/live/controller/controller_world_test.h"
-#include "rubato/live/controller/scheduler_time.h"
+#include "rubato/wire/timestamp.h"
 
 namespace rubato {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "rubato/engine/questions/forecast.h"
 #include "rubato/live/controller/controller.h"
-#include "rubato/live/controller/scheduler_time.h"
+#include "rubato/wire/timestamp.h"
 
 namespace rubato {
 namespace {

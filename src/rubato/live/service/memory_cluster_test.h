@@ -5,8 +5,8 @@
 #include <mutex>
 #include <string>
 
-#include "rubato/live/controller/scheduler_time.h"
 #include "rubato/live/service/platform.h"
+#include "rubato/wire/timestamp.h"
 
 namespace rubato {
 

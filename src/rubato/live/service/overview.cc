@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "rubato/live/controller/scheduler_time.h"
+#include "rubato/wire/timestamp.h"
 
 namespace rubato {
 namespace {

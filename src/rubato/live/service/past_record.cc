@@ -4,8 +4,8 @@
 #include <set>
 #include <string_view>
 
-#include "rubato/live/controller/scheduler_time.h"
 #include "rubato/live/service/input_text.h"
+#include "rubato/wire/timestamp.h"
 
 namespace rubato {
 namespace {

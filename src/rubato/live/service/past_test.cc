@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "rubato/live/controller/controller_world_test.h"
-#include "rubato/live/controller/scheduler_time.h"
 #include "rubato/live/journal/journal_scene_test.h"
+#include "rubato/wire/timestamp.h"
 
 namespace rubato {
 namespace {

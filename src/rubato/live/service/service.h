@@ -19,11 +19,11 @@
 
 #include "rubato/base/result.h"
 #include "rubato/live/controller/controller.h"
-#include "rubato/live/controller/scheduler_time.h"
 #include "rubato/live/journal/checkpoint_file.h"
 #include "rubato/live/journal/group_commit.h"
 #include "rubato/live/journal/journal_store.h"
 #include "rubato/live/service/agent_port.h"
+#include "rubato/live/service/clock.h"
 #include "rubato/live/service/metric_store.h"
 #include "rubato/live/service/metrics_text.h"
 #include "rubato/live/service/past.h"

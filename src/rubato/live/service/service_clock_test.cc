@@ -5,9 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "rubato/live/controller/scheduler_time.h"
+#include "rubato/live/service/clock.h"
 #include "rubato/live/service/service.h"
 #include "rubato/spec/deadline_text.h"
+#include "rubato/wire/timestamp.h"
 
 namespace rubato {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "rubato/live/service/service.h"
 #include "rubato/policy/registry.h"
+#include "rubato/wire/timestamp.h"
 
 namespace rubato {
 namespace {

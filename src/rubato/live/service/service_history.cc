@@ -4,6 +4,7 @@
 
 #include "rubato/live/service/overview.h"
 #include "rubato/live/service/service.h"
+#include "rubato/wire/timestamp.h"
 
 namespace rubato {
 namespace {

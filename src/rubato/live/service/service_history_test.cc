@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rubato/live/controller/scheduler_time.h"
 #include "rubato/live/service/service.h"
+#include "rubato/wire/timestamp.h"
 
 namespace rubato {
 namespace {

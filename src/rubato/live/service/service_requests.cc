@@ -13,6 +13,7 @@
 #include "rubato/live/service/service.h"
 #include "rubato/spec/deadline_text.h"
 #include "rubato/spec/validate_spec.h"
+#include "rubato/wire/timestamp.h"
 
 namespace rubato {
 namespace {

@@ -1,6 +1,7 @@
 // What if: the present position, played on elsewhere. The loop only says how things stand.
 #include "rubato/live/service/overview.h"
 #include "rubato/live/service/service.h"
+#include "rubato/wire/what_if_answer.h"
 
 namespace rubato {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "rubato/live/controller/scheduler_time.h"
 #include "rubato/live/service/service.h"
+#include "rubato/wire/timestamp.h"
 
 namespace rubato {
 namespace {

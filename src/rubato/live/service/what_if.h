@@ -30,21 +30,6 @@ struct LivePosition {
 using WhatIf = std::function<Answered<wire::WhatIfReply>(const LivePosition& position,
                                                          const wire::WhatIfRequest& request)>;
 
-/// The words of WhatIfJob.promise_now and promise_then.
-inline constexpr std::string_view kPromiseKept = "kept";
-inline constexpr std::string_view kPromiseAtRisk = "at_risk";
-inline constexpr std::string_view kPromiseBroken = "broken";
-
-/// Whether it changes one job's workers and nothing else.
-[[nodiscard]] bool is_scale_alone(const wire::WhatIfRequest& request);
-
-enum class Shift { Earlier, None, Later };
-/// Which way a job's finish would move; a second is no move, since plays are no more exact. A job
-/// that would not end any more is later.
-[[nodiscard]] Shift shift_of(const wire::WhatIfJob& job);
-/// A promise that holds now and would not then.
-[[nodiscard]] bool would_break(const wire::WhatIfJob& job);
-
 /// Takes these jobs out of an answer and leaves only how many of them would be hurt or helped.
 void hide_jobs(const std::set<JobId>& hidden, wire::WhatIfReply& reply);
 

@@ -1,13 +1,11 @@
 // Real time for the scheduler: moments that only go forward, whatever is done to the system's
-// clock, and how they are told to people and programs.
+// clock.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
-
-#include <google/protobuf/timestamp.pb.h>
 
 #include "rubato/base/result.h"
 #include "rubato/base/time.h"
@@ -60,10 +58,5 @@ class ServiceClock {
 /// Replaces the file as a whole. Without it a restart takes the system's clock, so that a failure
 /// is no reason to stop.
 [[nodiscard]] Status write_anchor(const std::string& path, const ClockAnchor& anchor);
-
-/// Nothing for kNever, and for what the format has no year for (before year 1, after 9999).
-[[nodiscard]] std::optional<google::protobuf::Timestamp> to_timestamp(Instant moment);
-/// Parts of a microsecond are cut off, so that a deadline never moves later.
-[[nodiscard]] Result<Instant> from_timestamp(const google::protobuf::Timestamp& timestamp);
 
 }  // namespace rubato

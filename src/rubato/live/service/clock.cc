@@ -1,4 +1,4 @@
-#include "rubato/live/controller/scheduler_time.h"
+#include "rubato/live/service/clock.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -7,17 +7,9 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <google/protobuf/util/time_util.h>
 
 namespace rubato {
 namespace {
-
-using google::protobuf::Timestamp;
-using google::protobuf::util::TimeUtil;
-
-constexpr std::int64_t kMicrosPerSecond = 1'000'000;
-constexpr std::int32_t kNanosPerMicro = 1'000;
-constexpr std::int32_t kNanosMax = 999'999'999;
 
 // CLOCK_BOOTTIME rather than the steady clock, which stands still while a laptop sleeps: a deadline
 // at six would become one of the next morning.
@@ -106,34 +98,6 @@ std::chrono::steady_clock::time_point ServiceClock::steady_at(Instant moment) co
   }
   return moment - present > kFar ? std::chrono::steady_clock::time_point::max()
                                  : begin + (moment - present);
-}
-
-std::optional<Timestamp> to_timestamp(Instant moment) {
-  const std::int64_t micros = moment.time_since_epoch().count();
-  std::int64_t seconds = micros / kMicrosPerSecond;
-  std::int64_t rest = micros % kMicrosPerSecond;
-  if (rest < 0) {
-    rest += kMicrosPerSecond;
-    --seconds;
-  }
-  if (seconds < TimeUtil::kTimestampMinSeconds || seconds > TimeUtil::kTimestampMaxSeconds) {
-    return std::nullopt;
-  }
-  Timestamp timestamp;
-  timestamp.set_seconds(seconds);
-  timestamp.set_nanos(static_cast<std::int32_t>(rest) * kNanosPerMicro);
-  return timestamp;
-}
-
-Result<Instant> from_timestamp(const Timestamp& timestamp) {
-  if (timestamp.seconds() < TimeUtil::kTimestampMinSeconds ||
-      timestamp.seconds() > TimeUtil::kTimestampMaxSeconds || timestamp.nanos() < 0 ||
-      timestamp.nanos() > kNanosMax) {
-    return bad_input(fmt::format("a time of {} seconds and {} nanoseconds is out of range",
-                                 timestamp.seconds(), timestamp.nanos()));
-  }
-  return Instant{
-      Duration{timestamp.seconds() * kMicrosPerSecond + timestamp.nanos() / kNanosPerMicro}};
 }
 
 }  // namespace rubato
