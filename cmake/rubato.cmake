@@ -55,7 +55,7 @@ function(rubato_library folder)
     target_include_directories(${library} PUBLIC "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(${library} PUBLIC ${links} PRIVATE rubato_warnings)
     target_compile_definitions(
-      ${library} PRIVATE $<$<STREQUAL:${folder},cli>:RUBATO_VERSION="${PROJECT_VERSION}">)
+      ${library} PRIVATE $<$<IN_LIST:${folder},cli;http>:RUBATO_VERSION="${PROJECT_VERSION}">)
   else()
     add_library(${library} INTERFACE)
     target_include_directories(${library} INTERFACE "${PROJECT_SOURCE_DIR}/src")

@@ -68,6 +68,47 @@ print("end", *bits(*body.parameters(), *head.parameters(), running))
 """
 
 
+# The model is called inside of the optimizer's step, which is where snapshots are taken then.
+CLOSURE = """
+torch.manual_seed(3)
+model = nn.Linear(6, 1)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+x, y = problem()
+for step in range(16):
+    def closure():
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        return loss
+    print(step, f"{optimizer.step(closure).item():.9f}")
+    die(step)
+print("end", *bits(*model.parameters()))
+"""
+
+# What it remembers is a plain attribute, below a container of torch's.
+FIRST_BATCH = """
+class Shift(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.shift = nn.Parameter(torch.zeros(6))
+        self.is_ready = False
+    def forward(self, x):
+        if not self.is_ready:
+            self.shift.data = -x.mean(0)
+            self.is_ready = True
+        return x + self.shift
+torch.manual_seed(3)
+model = nn.Sequential(Shift(), nn.Linear(6, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x, y = problem()
+for step in range(16):
+    loss = nn.functional.mse_loss(model(x), y)
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+    die(step)
+print("end", *bits(*model.parameters()))
+"""
+
+
 # Dropout, rows fetched ahead, clipped gradients, an average of the weights.
 SHARED = """
 class Rows(Dataset):
@@ -205,6 +246,22 @@ class StartingAgainTest(survival_scene.SurvivalCase):
 
         self.assert_same(undisturbed, job)
         self.assertIn("goes on from step 10", job.stderr)
+
+    def test_the_step_that_a_replay_ends_inside_of_is_taken(self):
+        path = self.write(survival_scene.HEAD + CLOSURE)
+        alone = self.run_alone(path)
+        job = self.run_job(path, {"12": KILL})
+
+        self.assert_same(alone, job)
+        self.assertIn("goes on from step 10", job.stderr)
+
+    def test_a_layer_that_remembers_its_first_batch_is_computed_again(self):
+        path = self.write(survival_scene.HEAD + FIRST_BATCH)
+        alone = self.run_alone(path)
+        job = self.run_job(path, {"12": KILL})
+
+        self.assert_same(alone, job)
+        self.assertIn("has another value in", job.stderr)
 
     def test_a_script_that_does_something_else_computes_everything_again(self):
         path = self.write(survival_scene.HEAD + UNSEEDED.replace(

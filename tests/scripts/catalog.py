@@ -27,7 +27,8 @@ class Entry:
     is_quick: bool = False  # Part of `make test`.
     is_random: bool = False  # Forward draws random numbers: the band is statistical.
     is_sharp: bool = True  # In double precision only rounding of the last digits is left.
-    is_low_precision: bool = False  # Gradients are rounded to 16 bits: halves of a batch differ.
+    # More than others on how a batch is cut: gradients of 16 bits, searches along a line.
+    depends_on_parts: bool = False
     reorder: str = "loader"  # How samples of a batch can be reversed: loader, inputs or none.
     ignored: Tuple[str, ...] = ()  # What of the output changes from run to run.
 
@@ -106,7 +107,7 @@ LOSSES = [
 
 MODULES = [
     Entry("modules/activation_checkpoint", 52, split="any"),
-    Entry("modules/autocast_bf16", 40, is_sharp=False, is_low_precision=True),
+    Entry("modules/autocast_bf16", 40, is_sharp=False, depends_on_parts=True),
     Entry("modules/batch_mean_forward", 60, split="part", reason="output 0"),
     Entry("modules/batchnorm_convnet", 52, is_quick=True),
     Entry("modules/batchnorm_dropout", 100, is_random=True, is_sharp=False),
@@ -179,7 +180,7 @@ UPDATES = [
     Entry("updates/gan_two_optimizers", 70, reorder="inputs", is_quick=True),
     Entry("updates/growing_network", 90),
     Entry("updates/heads_take_turns", 90, reorder="inputs", is_quick=True),
-    Entry("updates/lbfgs", 15, reorder="inputs", is_sharp=False),
+    Entry("updates/lbfgs", 15, reorder="inputs", is_sharp=False, depends_on_parts=True),
     Entry("updates/micro_batches", 27),
     Entry("updates/own_optimizer", 80),
     Entry("updates/sam", 48, split="any"),

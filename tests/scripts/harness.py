@@ -181,6 +181,7 @@ class Runner:
                 if any(code != entry.exit_code for code in outcome.exit_codes):
                     break
             outcome.files = files_of(work)
+            outcome.group_deaths = len(list(Path(folder).glob("probe.pt.killed*")))
         return outcome
 
     def run_once(self, command: List[str], work: Path, environment: Dict[str, str],

@@ -36,6 +36,7 @@ class Outcome:
     reports: List[Dict[str, Any]] = field(default_factory=list)
     rows: List[Row] = field(default_factory=list)  # Of all runs.
     leader_deaths: int = 0
+    group_deaths: int = 0  # Of all processes at once.
     suspensions: int = 0
     seconds: float = 0.0
     remarks: List[str] = field(default_factory=list)  # What went wrong around the script.

@@ -113,7 +113,7 @@ def split_table(verdicts: List[Verdict]) -> List[str]:
     return [f"trained split: {count} of {len(by_name)} scripts ({total:.0f} %)", *lines]
 
 
-def check_starts(verdict: Verdict, events: Events, outcome: Outcome) -> None:
+def check_starts(verdict: Verdict, outcome: Outcome) -> None:
     """Each start after the first has said how it came to where it goes on."""
     for line in outcome.stderr.splitlines():
         for beginning, word in STARTS.items():
@@ -125,9 +125,9 @@ def check_starts(verdict: Verdict, events: Events, outcome: Outcome) -> None:
         verdict.problems = [problem for problem in verdict.problems
                             if problem.startswith(("exit codes", "file", "alone"))
                             or " steps " in problem]
-    expected = len(events.group_kills) * len(outcome.exit_codes)
-    if len(verdict.starts) != expected:
-        verdict.problems.append(f"{len(verdict.starts)} starts after {expected} deaths")
+    if len(verdict.starts) != outcome.group_deaths or not outcome.group_deaths:
+        verdict.problems.append(
+            f"{len(verdict.starts)} starts after {outcome.group_deaths} deaths")
 
 
 class Corpus:
@@ -155,7 +155,7 @@ class Corpus:
         comparison = compare(entry, plain, found, rule)
         self.take(verdict, comparison)
         if events.group_kills:
-            check_starts(verdict, events, found)
+            check_starts(verdict, found)
         check_sharing(entry, verdict, events, found)
         if verdict.problems and self.options.keep:
             self.keep(entry, mode, found)

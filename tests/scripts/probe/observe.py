@@ -4,7 +4,7 @@ CORPUS_PROBE=FILE      at the end, tensors and counts of the process are written
 CORPUS_DOUBLE=1        floating-point numbers are made in double precision
 CORPUS_COUNT=1         steps and calls of root modules are counted: only where nobody else patches
 CORPUS_REVERSE=loader  samples of each batch come in reversed order; `inputs`: of each root call
-CORPUS_HALVES=1         each root call with one tensor is made as two, of half of the rows each
+CORPUS_PARTS=N          each root call with one tensor is made as N, of an N-th of the rows each
 CORPUS_RESEED=N        torch's generator is seeded anew at the first step
 CORPUS_KILL_GROUP=N,M  under Rubato: in the backward after so many steps the process kills its
                        whole group, once for each number
@@ -63,8 +63,8 @@ class Observer:
             reverse_loaders()
         elif reverse == "inputs":
             reverse_inputs()
-        if os.environ.get("CORPUS_HALVES"):
-            call_in_halves()
+        if os.environ.get("CORPUS_PARTS"):
+            call_in_parts(int(os.environ["CORPUS_PARTS"]))
         atexit.register(self.write)
 
     def watch_seeds(self, torch: Any) -> None:
@@ -390,8 +390,8 @@ def reverse_inputs() -> None:
     torch.nn.Module.__call__ = call
 
 
-def call_in_halves() -> None:
-    """As users of smaller batches do: gradients are rounded for each half."""
+def call_in_parts(count: int) -> None:
+    """As users of smaller batches do: gradients are rounded for each part."""
     import torch
 
     original = torch.nn.Module.__call__
@@ -404,8 +404,8 @@ def call_in_halves() -> None:
         outputs = []
         inside[0] += 1
         try:
-            for rows in args[0].chunk(2):
-                torch.clear_autocast_cache()  # Or both halves would add up before rounding.
+            for rows in args[0].chunk(count):
+                torch.clear_autocast_cache()  # Or the parts would add up before rounding.
                 outputs.append(original(module, rows))
         finally:
             inside[0] -= 1

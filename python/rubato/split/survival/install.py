@@ -9,6 +9,8 @@ from rubato.startup import hook
 from rubato.split.survival import holder, open_files, output
 
 FILES_LOG = "script-files"  # In the folder of the job: see job_files.py.
+ANEW_NOTICE = ("the script starts from its beginning, and computes again what it had computed, "
+               "because there is no snapshot")
 
 
 def start() -> Optional[holder.Held]:
@@ -70,6 +72,8 @@ def install_snapshots(controller: Any, copy: Any) -> None:
         again = controller.starting_again = StartingAgain(recorder, copy, files, resumed)
         again.begin()
         controller.at_boundary.append(again.at_boundary)
+    elif files.is_later_start:
+        controller.notices.tell("anew", ANEW_NOTICE)
     WATCH.on_change.append(files.on_change)
     controller.at_boundary.append(writer.at_boundary)
 

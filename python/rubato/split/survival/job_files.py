@@ -65,7 +65,12 @@ class JobFiles:
         self.log_bytes = 0
         self.is_complete = True
         self.is_paused = False  # What an attempt writes that may be abandoned does not count.
-        if log and os.path.exists(log):
+        # An earlier start of the script has left the log.
+        self.is_later_start = bool(log) and os.path.exists(log)
+        if log:
+            with contextlib.suppress(OSError), open(log, "ab"):
+                pass
+        if self.is_later_start:
             for path, kind, value, step in self.entries():
                 if path not in self.files:
                     self.files[path] = WrittenFile(path, kind, value)

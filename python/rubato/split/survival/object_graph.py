@@ -161,7 +161,7 @@ class ObjectGraph:
                 raise CannotName(f"the script has more than {OBJECTS_MAX} Python objects")
             if issubclass(kind, torch.Tensor):
                 self.tensors.append((name, value))
-            is_script = is_script and self.is_script_data(value)
+            is_script = self.is_script_data(value, is_script)
             children = [(f"{name}.{label}", child, is_script)
                         for label, child in self.children(value)]
             stack.extend(reversed(children))
@@ -187,9 +187,13 @@ class ObjectGraph:
             raise CannotName("two loops run over tensors of the same shapes")
         self.tensors[before:] = sorted(self.tensors[before:], key=lambda named: named[0])
 
-    def is_script_data(self, value: Any) -> bool:
-        """Numbers in objects of libraries may depend on the time."""
-        return type(value) in (dict, list, tuple) or type(value).__module__ in self.names
+    def is_script_data(self, value: Any, is_in_script: bool) -> bool:
+        """Numbers in objects of libraries may depend on the time, but not those in modules; and what
+        is of one of the script's own classes is the script's wherever it lies."""
+        kind = type(value)
+        if issubclass(kind, torch.nn.Module) or kind.__module__ in self.names:
+            return True
+        return is_in_script and kind in (dict, list, tuple, collections.OrderedDict)
 
     def children(self, value: Any) -> Iterator[Named]:
         kind = type(value)

@@ -235,7 +235,10 @@ class Recorder:
         if closure is None:
             return None
         with torch.enable_grad():
-            return closure()
+            loss = closure()
+        if self.mode == RECORD:  # The replay has come to its end inside of it: this step counts.
+            return self.outside(lambda: original(optimizer, lambda: loss, **kwargs))
+        return loss
 
     # Loaders.
 

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include "rubato/cli/client/event_stream.h"
 #include "rubato/cli/client/log_follower.h"
