@@ -188,8 +188,8 @@ class ObjectGraph:
         self.tensors[before:] = sorted(self.tensors[before:], key=lambda named: named[0])
 
     def is_script_data(self, value: Any, is_in_script: bool) -> bool:
-        """Numbers in objects of libraries may depend on the time, but not those in modules; and what
-        is of one of the script's own classes is the script's wherever it lies."""
+        """Numbers in objects of libraries may depend on the time, but not those in modules; and
+        what is of one of the script's own classes is the script's wherever it lies."""
         kind = type(value)
         if issubclass(kind, torch.nn.Module) or kind.__module__ in self.names:
             return True
