@@ -13,6 +13,7 @@
 
 JOBS ?= $(shell nproc)
 export JOBS
+BEGAN := $(shell date +%s)
 
 .DEFAULT_GOAL := help
 .PHONY: help deps configure build demo demo-sim test unit bench bench-runtime bench-live bench-web \
@@ -31,10 +32,12 @@ configure: deps
 build: configure ## Build everything into build/
 	@cmake --build --preset release -j $(JOBS)
 
-demo: build ## Train six real jobs on this machine under promises, about two minutes
-	build/rubato demo
+demo: configure ## Train six real jobs on this machine under promises, about two minutes
+	@cmake --build --preset release -j $(JOBS) --target rubato rubato_python fashion_mnist_cpp
+	build/rubato demo --began $(BEGAN)
 
-demo-sim: build ## Compare seven schedulers in virtual time; the report is build/demo.html
+demo-sim: configure ## Compare seven schedulers in virtual time; the report is build/demo.html
+	@cmake --build --preset release -j $(JOBS) --target rubato
 	build/rubato demo --sim --html build/demo.html
 
 test: deps ## Run all tests, the sanitizer build and the fuzz corpora

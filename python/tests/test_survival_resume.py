@@ -85,6 +85,26 @@ for step in range(16):
 print("end", *bits(*model.parameters()))
 """
 
+WARNS = """
+import warnings
+warnings.filterwarnings("always", ".*always")
+class Warns(nn.Linear):
+    def forward(self, x):
+        warnings.warn("warns once")
+        if not self.training:
+            warnings.warn("warns always")
+        return super().forward(x)
+torch.manual_seed(3)
+model = Warns(6, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x, y = problem()
+for step in range(16):
+    model.train(step not in (2, 14))
+    loss = nn.functional.mse_loss(model(x), y)
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+    die(step)
+"""
+
 # What it remembers is a plain attribute, below a container of torch's.
 FIRST_BATCH = """
 class Shift(nn.Module):
@@ -254,6 +274,15 @@ class StartingAgainTest(survival_scene.SurvivalCase):
 
         self.assert_same(alone, job)
         self.assertIn("goes on from step 10", job.stderr)
+
+    def test_a_warning_appears_once(self):
+        path = self.write(survival_scene.HEAD + WARNS)
+        job = self.run_job(path, {"12": KILL})
+
+        self.assertEqual(job.returncode, 0, job.stderr)
+        self.assertIn("goes on from step 10", job.stderr)
+        self.assertEqual(job.stderr.count("UserWarning: warns once"), 1, job.stderr)
+        self.assertEqual(job.stderr.count("UserWarning: warns always"), 2, job.stderr)
 
     def test_a_layer_that_remembers_its_first_batch_is_computed_again(self):
         path = self.write(survival_scene.HEAD + FIRST_BATCH)

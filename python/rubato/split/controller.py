@@ -244,6 +244,8 @@ class Controller:
     def at_exit(self) -> None:
         if not self.is_leader:
             return
+        for root in self.roots.values():
+            root.tell_at_end()
         path = os.environ.get("RUBATO_SPLIT_REPORT")
         if path:
             with open(path, "w", encoding="utf-8") as file:

@@ -28,7 +28,7 @@ RENEWALS_MAX = 20  # Changes that need new replicas; beyond, the root is not sha
 REJUDGED_MAX = 20  # Changes that need new verdicts, likewise.
 FAILURES_MAX = 3  # Calls in which a part failed and the whole did not.
 ATTEMPTS_MAX = 3  # At a call whose replicas die.
-SINGLE_CALLS_TOLD = 20  # Of single samples and nothing else.
+SINGLE_CALLS_TOLD = 20  # Of single samples and nothing else, until the end.
 VALUES_MAX = 8  # Values of plain arguments and attributes that are told apart.
 
 
@@ -204,8 +204,6 @@ class Root:
         result = self.controller.call_module(module, *args, **kwargs)
         self.count_unsplit(is_single or self.controller.calls > shared)
         self.single_calls += is_single
-        if self.single_calls == SINGLE_CALLS_TOLD and self.split_calls == 0:
-            self.tell_unsplit(SINGLE)
         return result
 
     def count_unsplit(self, has_nothing_to_share: bool = False) -> None:
@@ -453,6 +451,11 @@ class Root:
         return {"name": self.name, "split": self.split_calls, "unsplit": self.unsplit_calls,
                 "untried": self.untried_calls, "reasons": self.reasons,
                 "memory": self.fit.summary()}
+
+    def tell_at_end(self) -> None:
+        """What is no news before: larger batches may come."""
+        if self.single_calls >= SINGLE_CALLS_TOLD and self.split_calls == 0:
+            self.tell_unsplit(SINGLE)
 
     def tell_unsplit(self, reason: str) -> None:
         if reason not in self.reasons:

@@ -57,11 +57,14 @@ def install_snapshots(controller: Any, copy: Any) -> None:
     from rubato.split.survival.file_journal import WATCH
     from rubato.split.survival.job_files import JobFiles
     from rubato.split.survival.starting_again import StartingAgain
+    from rubato.split.survival.warned import Warned
 
     core = controller.link.core
     snapshot_writer.seed_generators(core.seed)
     recorder = controller.recorder = recording.Recorder(controller)
     recording.install(recorder)
+    recorder.warned = Warned(recorder)
+    recorder.warned.install()
     recorder.mode = recording.RECORD
     files = JobFiles(os.path.join(job_folder(), FILES_LOG) if job_folder() else "",
                      lambda: controller.steps.count)

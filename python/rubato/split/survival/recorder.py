@@ -122,6 +122,7 @@ class Recorder:
         self.thread = threading.get_ident()
         self.zeros: Dict[int, Tuple[Any, torch.Tensor]] = {}
         self.engine: Any = None
+        self.warned: Any = None  # See warned.py.
         self.tensors_before = all_tensors()  # Of libraries.
 
     # When.

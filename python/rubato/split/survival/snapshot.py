@@ -20,7 +20,7 @@ from rubato.split.survival.recorder import History, Recorder
 from rubato.split.survival.saved_state import (ALIGNMENT, LOADER, Baseline, CannotSave,
                                                SavedOptimizers, SavedRandom, SavedTensors, hash_of)
 
-VERSION = 1
+VERSION = 2
 
 _HEAD = struct.Struct("=8sQQ")  # Mark, length of the header, begin of the saved memory.
 _MARK = b"rubatoS1"
@@ -43,6 +43,7 @@ class Snapshot:
         self.optimizers: Optional[SavedOptimizers] = None
         self.random: Optional[SavedRandom] = None
         self.values: Dict[str, Any] = {}
+        self.warned: List[Any] = []  # See warned.py.
         self.timings: List[Any] = []  # Of root modules: with them it is decided what is shared.
         self.parameter_hash = ""
         self.memory: Any = None
@@ -133,6 +134,7 @@ def add_state(snapshot: Snapshot, recorder: Recorder, baseline: Optional[Baselin
     snapshot.values = graph.values
     snapshot.timings = [(root.timed, root.seconds) if root is not None else None
                         for root in roots_of(recorder)]
+    snapshot.warned = recorder.warned.saved()
     snapshot.parameter_hash = hash_of(recorder.roots)
 
 

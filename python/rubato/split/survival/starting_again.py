@@ -256,6 +256,7 @@ class StartingAgain:
             sys.excepthook = self.excepthook
         output.mute(False)
         output.begin_at(snapshot.output)
+        self.recorder.warned.restore(snapshot.warned)
         self.recorder.history.iterations = self.recorder.replayed.iterations
         self.recorder.mode = RECORD
         self.snapshot = None

@@ -110,6 +110,9 @@ void add_demo_verb(CLI::App& app, int& code, const std::string& command) {
   verb->add_option("--slots", live->slots, "Workers at a time")
       ->check(CLI::Range(2, 64))
       ->excludes(sim);
+  verb->add_option("--began", live->began,
+                   "Seconds since 1970: the first training step says how long after that it is")
+      ->excludes(sim);
   verb->callback([html, live, is_simulated, command, &code] {
     code = *is_simulated ? run_simulated_demo(*html, command) : run_live_demo(*live);
   });

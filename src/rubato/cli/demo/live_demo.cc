@@ -61,11 +61,12 @@ const Caller kDemoCaller{.user = "demo", .role = Role::Admin};
 class DemoRun {
  public:
   DemoRun(LocalPlatform& platform, const InterruptCount& signals, DemoPrograms programs,
-          DemoMachine machine)
+          DemoMachine machine, std::int64_t prepared_since)
       : platform_(platform),
         signals_(signals),
         programs_(std::move(programs)),
         machine_(machine),
+        prepared_since_(prepared_since),
         jobs_directory_(fs::path(platform.state_directory()) / "jobs") {}
 
   /// True if all came as it should.
@@ -273,10 +274,24 @@ class DemoRun {
     if (!text.empty()) {
       say_of(job, text);
     }
+    if (!has_trained_ && job.steps_done() > 0) {
+      has_trained_ = true;
+      say_time_to_first_step();
+    }
     // One that only waited would not be missed.
     const bool is_missed = job.restarts() > victim_.restarts() ||
                            (job.workers() < victim_.workers() && !is_final(job));
     is_kill_seen_ = is_kill_seen_ || (job.id() == victim_.id() && is_missed);
+  }
+
+  void say_time_to_first_step() {
+    if (prepared_since_ == 0) {
+      return;
+    }
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const double seconds = std::chrono::duration<double>(now).count();
+    screen_.say(fmt::format("The first training step, {:.0f} s after everything began.",
+                            seconds - static_cast<double>(prepared_since_)));
   }
 
   void say_of(const wire::JobStatus& job, const std::string& text) {
@@ -316,6 +331,8 @@ class DemoRun {
   const InterruptCount& signals_;
   DemoPrograms programs_;
   DemoMachine machine_;
+  std::int64_t prepared_since_;
+  bool has_trained_ = false;
   fs::path jobs_directory_;
   DemoScreen screen_{::isatty(STDOUT_FILENO) == 1};
   DemoClock::time_point began_ = DemoClock::now();
@@ -348,7 +365,7 @@ DemoOutcome play_demo(const LiveDemoOptions& options, const DemoPrograms& progra
   const DemoMachine machine{.slots = options.slots, .processors = cpus_here()};
   fmt::print("rubato {} with {} slots on {} processors at {}\n", RUBATO_VERSION, machine.slots,
              machine.processors, (*platform)->url());
-  DemoRun run(**platform, signals, programs, machine);
+  DemoRun run(**platform, signals, programs, machine, options.began);
   const bool is_good = run.play();
   const bool is_clean = run.clean_up();
   return {.code = run.is_interrupted()  ? kDemoInterrupted

@@ -2,6 +2,7 @@
 // be kept, and one worker that is killed on the way.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace rubato {
@@ -9,6 +10,9 @@ namespace rubato {
 struct LiveDemoOptions {
   std::string examples{};  // Folder of the training programs; empty: where they usually are.
   int slots = 4;
+  // When whoever wants to see it began to prepare for it, in seconds since 1970; 0: does not
+  // matter.
+  std::int64_t began = 0;
 };
 
 /// Zero only if every promise was kept, the impossible one was not given, a worker was killed on
