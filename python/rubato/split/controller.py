@@ -68,6 +68,7 @@ class Controller:
         self.part: Any = None  # That is being computed here.
         self.calls = 0  # That were shared.
         self.root_calls = 0  # All of them.
+        self.left_to_children = 0  # Above 0: inside a root module whose call could not be shared.
         self.outstanding = 0  # Shared calls whose backward may come.
         self.target = 1  # Workers.
         self.target_step = -1  # Step for which the target was asked for.

@@ -200,10 +200,15 @@ class Root:
     def leave_to_children(self, module: nn.Module, args: Any, kwargs: Any,
                           is_single: bool = False) -> Any:
         """Unshared; the modules that it calls are tried."""
-        shared = self.controller.calls
-        result = self.controller.call_module(module, *args, **kwargs)
-        self.count_unsplit(is_single or self.controller.calls > shared)
-        self.single_calls += is_single
+        controller = self.controller
+        shared = controller.calls
+        controller.left_to_children += 1
+        try:
+            result = controller.call_module(module, *args, **kwargs)
+        finally:
+            controller.left_to_children -= 1
+        self.count_unsplit(is_single or controller.calls > shared)
+        self.single_calls += is_single and not controller.left_to_children
         return result
 
     def count_unsplit(self, has_nothing_to_share: bool = False) -> None:
