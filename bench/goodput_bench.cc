@@ -49,7 +49,7 @@ class Hall {
   Hall(std::string_view policy, std::string_view cluster, int jobs)
       : topology_(Topology::parse(cluster).value()),
         speeds_(rows(topology_), topology_),
-        costs_(Accounting::Physical, topology_.gpus(), std::chrono::seconds{60},
+        costs_(ResizeCostModel::Physical, topology_.gpus(), std::chrono::seconds{60},
                std::chrono::seconds{30}),
         policy_(make_policy(policy).value()) {
     for (const Pool& pool : topology_.pools()) {

@@ -20,7 +20,7 @@ constexpr std::uint64_t kSeed = 7;
 
 struct Case {
   std::string policy{};
-  Accounting accounting = Accounting::None;
+  ResizeCostModel accounting = ResizeCostModel::None;
   bool is_profiled = false;  // Batches adapt, on two GPU types.
 };
 
@@ -56,8 +56,8 @@ std::vector<Case> all_cases() {
   constexpr std::array<std::string_view, 5> kOnProfiles = {"gavel-ftf", "gavel-las", "optimus",
                                                            "pollux", "sia"};
   std::vector<Case> cases;
-  for (const Accounting accounting :
-       {Accounting::None, Accounting::Artifact, Accounting::Physical}) {
+  for (const ResizeCostModel accounting :
+       {ResizeCostModel::None, ResizeCostModel::Artifact, ResizeCostModel::Physical}) {
     for (const std::string_view policy : kPolicies) {
       cases.push_back({.policy = std::string(policy), .accounting = accounting});
     }

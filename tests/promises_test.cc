@@ -291,7 +291,7 @@ class Witness {
 struct Setting {
   std::uint64_t seed = 0;
   std::string policy = "elasticflow";
-  Accounting accounting = Accounting::None;
+  ResizeCostModel accounting = ResizeCostModel::None;
   double slot = 60;
   FaultOptions faults{};
 };
@@ -347,7 +347,8 @@ std::vector<std::uint64_t> seeds(std::uint64_t quick, std::uint64_t soak) {
 }
 
 constexpr std::array kSlots = {1.0, 60.0, 240.0};
-constexpr std::array kAccountings = {Accounting::None, Accounting::Physical, Accounting::Artifact};
+constexpr std::array kAccountings = {ResizeCostModel::None, ResizeCostModel::Physical,
+                                     ResizeCostModel::Artifact};
 
 // Faults of every kind, each switched on in about half of the runs, often enough to matter.
 FaultOptions draw_faults_of(std::uint64_t seed) {
@@ -373,7 +374,7 @@ FaultOptions harmless(std::uint64_t seed) {
 // All accountings and slots, on one world.
 std::vector<Setting> settings_of(std::uint64_t seed, const std::string& policy) {
   std::vector<Setting> settings;
-  for (const Accounting accounting : kAccountings) {
+  for (const ResizeCostModel accounting : kAccountings) {
     for (const double slot : kSlots) {
       settings.push_back({.seed = seed, .policy = policy, .accounting = accounting, .slot = slot});
     }

@@ -174,7 +174,7 @@ TEST_F(ScriptJobTest, KillsAFrozenLeaderAndStartsItAgain) {
   finish();
 
   EXPECT_EQ(timeline().steps, 200U);
-  EXPECT_THAT(timeline().workers[0].cause, HasSubstr("no sign of life"));
+  EXPECT_THAT(timeline().workers[0].cause, HasSubstr("no heartbeat"));
 }
 
 TEST_F(ScriptJobTest, ASleepingCopyGoesOnInPlaceOfTheLeader) {

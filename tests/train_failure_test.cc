@@ -86,7 +86,7 @@ TEST_F(TrainFailure, ReplacesAWorkerThatIsFrozenBeforeItHasSaidAWord) {
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.errors;
   EXPECT_EQ(outcome.report["parameter_hash"], kUndisturbed);
   ASSERT_EQ(outcome.report["workers"].size(), 3U);
-  EXPECT_THAT(outcome.errors, HasSubstr("not a word since its start for 4 s; it is replaced"));
+  EXPECT_THAT(outcome.errors, HasSubstr("no hello since its start for 4 s; it is replaced"));
 }
 
 /// Jobs whose workers wait for ever, so that somebody must end them.

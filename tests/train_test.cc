@@ -70,7 +70,7 @@ TEST_F(TrainTest, GoesOnWithoutAFrozenWorker) {
 
   EXPECT_EQ(lost_steps(report), 0);
   EXPECT_EQ(report["workers"][1]["cause"],
-            "ended on our request: SIGKILL, no sign of life for 1.5 s");
+            "ended on our request: SIGKILL, no heartbeat for 1.5 s");
   EXPECT_EQ(report["generations"][1]["members"], Json::array({1, 3}));
 }
 
@@ -84,7 +84,7 @@ TEST_F(TrainTest, ReplacesAWorkerThatFreezesBeforeItsFirstWord) {
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_EQ(outcome.report["parameter_hash"], kUndisturbed);
   const std::string cause = outcome.report["workers"][1]["cause"];
-  EXPECT_NE(cause.find("not a word since its start for 3 s"), std::string::npos) << cause;
+  EXPECT_NE(cause.find("no hello since its start for 3 s"), std::string::npos) << cause;
 }
 
 TEST_F(TrainTest, ANewerResizeReplacesTheOneUnderWay) {

@@ -13,7 +13,7 @@ namespace {
 
 namespace py = pybind11;
 
-using Span = std::pair<std::uint64_t, std::uint64_t>;
+using Locality = std::pair<std::uint64_t, std::uint64_t>;
 
 /// Turns an error into what Python raises.
 template <typename T>
@@ -74,8 +74,8 @@ ArenaView slot_of(Worker& worker, std::size_t index) {
           .is_float = true};
 }
 
-std::vector<Span> shards_of(const StepTask& task) {
-  std::vector<Span> shards;
+std::vector<Locality> shards_of(const StepTask& task) {
+  std::vector<Locality> shards;
   for (const StepRange& shard : task.shards) {
     shards.emplace_back(shard.begin, shard.end);
   }

@@ -33,7 +33,7 @@ struct StepObservation {
 };
 
 /// A report from a running job: what it has done, how fast it goes, how many workers it still has.
-struct Measured {
+struct ProgressReport {
   JobId job{};
   double done = 0;   // Steps, in all.
   double speed = 0;  // Steps per second now; zero if the report does not say.
@@ -42,7 +42,7 @@ struct Measured {
 };
 
 /// A user's answer to a counter-offer.
-struct Reply {
+struct OfferReply {
   JobId job{};
   bool accepted = false;
 };
@@ -55,6 +55,6 @@ struct Arrival {
 struct Tick {};
 
 /// Alternatives stand in the order in which events of one instant are handled.
-using Event = std::variant<Completion, NodeChange, Measured, Reply, Arrival, Tick>;
+using Event = std::variant<Completion, NodeChange, ProgressReport, OfferReply, Arrival, Tick>;
 
 }  // namespace rubato

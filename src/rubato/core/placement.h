@@ -26,11 +26,11 @@ struct NodeShare {
 };
 
 /// How far apart the workers of a job are: the wider, the slower they talk.
-enum class Span { Node, Rack, Across };
+enum class Locality { Node, Rack, Across };
 
 inline constexpr int kSpans = 3;
 
-[[nodiscard]] std::string_view to_string(Span span);
+[[nodiscard]] std::string_view to_string(Locality span);
 
 /// The GPUs of one job, as disjoint ranges in rising order; empty when it does not run.
 struct Placement {

@@ -8,7 +8,7 @@ namespace rubato {
 
 std::string_view to_string(Provenance provenance) {
   switch (provenance) {
-    case Provenance::Measured:
+    case Provenance::ProgressReport:
       return "measured";
     case Provenance::Modelled:
       return "modelled";

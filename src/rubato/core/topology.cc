@@ -98,13 +98,13 @@ Result<NodeGroup> parse_group(std::string_view text) {
 
 }  // namespace
 
-std::string_view to_string(Span span) {
+std::string_view to_string(Locality span) {
   switch (span) {
-    case Span::Node:
+    case Locality::Node:
       return "node";
-    case Span::Rack:
+    case Locality::Rack:
       return "rack";
-    case Span::Across:
+    case Locality::Across:
       return "across";
   }
   return "?";
@@ -229,24 +229,24 @@ std::vector<NodeShare> Topology::nodes_of(const Placement& placement) const {
   return shares;
 }
 
-Span Topology::span_of(const Placement& placement) const {
+Locality Topology::span_of(const Placement& placement) const {
   if (placement.ranges.empty()) {
-    return Span::Node;
+    return Locality::Node;
   }
   const Node& first = node_of(placement.pool, placement.ranges.front().first);
   const GpuRange& end = placement.ranges.back();
   const Node& last = node_of(placement.pool, end.first + end.count - 1);
   if (first.id == last.id) {
-    return Span::Node;
+    return Locality::Node;
   }
   // Ranges rise and racks are runs of nodes, so the two ends tell for all.
-  return first.rack == last.rack ? Span::Rack : Span::Across;
+  return first.rack == last.rack ? Locality::Rack : Locality::Across;
 }
 
-Span Topology::narrowest_span(PoolId pool, int gpus) const {
+Locality Topology::narrowest_span(PoolId pool, int gpus) const {
   const Pool& here = this->pool(pool);
   if (gpus <= here.gpus_per_node) {
-    return Span::Node;
+    return Locality::Node;
   }
   int in_rack = 0;
   int rack = -1;
@@ -255,10 +255,10 @@ Span Topology::narrowest_span(PoolId pool, int gpus) const {
     in_rack = node.rack == rack ? in_rack + node.gpus : node.gpus;
     rack = node.rack;
     if (in_rack >= gpus) {
-      return Span::Rack;
+      return Locality::Rack;
     }
   }
-  return Span::Across;
+  return Locality::Across;
 }
 
 }  // namespace rubato

@@ -82,9 +82,9 @@ class Topology {
   /// How many of these GPUs each node holds, in the order of nodes.
   [[nodiscard]] std::vector<NodeShare> nodes_of(const Placement& placement) const;
   /// How far apart these GPUs are.
-  [[nodiscard]] Span span_of(const Placement& placement) const;
+  [[nodiscard]] Locality span_of(const Placement& placement) const;
   /// The narrowest span that can hold this many GPUs of a pool.
-  [[nodiscard]] Span narrowest_span(PoolId pool, int gpus) const;
+  [[nodiscard]] Locality narrowest_span(PoolId pool, int gpus) const;
 
  private:
   std::vector<Node> nodes_;

@@ -78,30 +78,30 @@ TEST(Topology, TellsHowFarApartGpusAre) {
   const NodeGroup group{.nodes = 4, .gpus_per_node = 4, .nodes_per_rack = 2};
   const Topology topology(std::span(&group, 1));
 
-  EXPECT_EQ(topology.span_of(on(PoolId{0}, {})), Span::Node);
-  EXPECT_EQ(topology.span_of(on(PoolId{0}, {{0, 1}, {3, 1}})), Span::Node);
-  EXPECT_EQ(topology.span_of(on(PoolId{0}, {{3, 2}})), Span::Rack);
-  EXPECT_EQ(topology.span_of(on(PoolId{0}, {{8, 8}})), Span::Rack);
-  EXPECT_EQ(topology.span_of(on(PoolId{0}, {{7, 2}})), Span::Across);
-  EXPECT_EQ(topology.span_of(on(PoolId{0}, {{0, 1}, {15, 1}})), Span::Across);
+  EXPECT_EQ(topology.span_of(on(PoolId{0}, {})), Locality::Node);
+  EXPECT_EQ(topology.span_of(on(PoolId{0}, {{0, 1}, {3, 1}})), Locality::Node);
+  EXPECT_EQ(topology.span_of(on(PoolId{0}, {{3, 2}})), Locality::Rack);
+  EXPECT_EQ(topology.span_of(on(PoolId{0}, {{8, 8}})), Locality::Rack);
+  EXPECT_EQ(topology.span_of(on(PoolId{0}, {{7, 2}})), Locality::Across);
+  EXPECT_EQ(topology.span_of(on(PoolId{0}, {{0, 1}, {15, 1}})), Locality::Across);
 }
 
 TEST(Topology, KnowsTheNarrowestSpanForACount) {
   const NodeGroup group{.nodes = 5, .gpus_per_node = 4, .nodes_per_rack = 2};
   const Topology topology(std::span(&group, 1));
 
-  EXPECT_EQ(topology.narrowest_span(PoolId{0}, 4), Span::Node);
-  EXPECT_EQ(topology.narrowest_span(PoolId{0}, 5), Span::Rack);
-  EXPECT_EQ(topology.narrowest_span(PoolId{0}, 8), Span::Rack);
-  EXPECT_EQ(topology.narrowest_span(PoolId{0}, 9), Span::Across);
+  EXPECT_EQ(topology.narrowest_span(PoolId{0}, 4), Locality::Node);
+  EXPECT_EQ(topology.narrowest_span(PoolId{0}, 5), Locality::Rack);
+  EXPECT_EQ(topology.narrowest_span(PoolId{0}, 8), Locality::Rack);
+  EXPECT_EQ(topology.narrowest_span(PoolId{0}, 9), Locality::Across);
 }
 
 TEST(Topology, NeverPutsTwoGroupsIntoOneRack) {
   const Topology topology = parsed("2x4:A+1x4:B+2x4:A");
 
-  EXPECT_EQ(topology.span_of(on(PoolId{0}, {{0, 8}})), Span::Rack);
-  EXPECT_EQ(topology.span_of(on(PoolId{0}, {{7, 2}})), Span::Across);
-  EXPECT_EQ(topology.narrowest_span(PoolId{0}, 9), Span::Across);
+  EXPECT_EQ(topology.span_of(on(PoolId{0}, {{0, 8}})), Locality::Rack);
+  EXPECT_EQ(topology.span_of(on(PoolId{0}, {{7, 2}})), Locality::Across);
+  EXPECT_EQ(topology.narrowest_span(PoolId{0}, 9), Locality::Across);
 }
 
 TEST(Topology, SplitsPoolsByRegion) {

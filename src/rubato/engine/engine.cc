@@ -134,8 +134,9 @@ void Engine::decide(const Event& event, Commands& commands) {
 void Engine::tell_unserved(Commands& commands) {
   for (const JobId id : std::exchange(state_->unserved, {})) {
     if (const JobState* job = state_->jobs.find(id)) {
-      decide(Measured{.job = id, .done = job->progress.at(state_->now), .workers = job->share},
-             commands);
+      decide(
+          ProgressReport{.job = id, .done = job->progress.at(state_->now), .workers = job->share},
+          commands);
     }
   }
   if (!state_->unserved.empty() && state_->wake == kNever) {

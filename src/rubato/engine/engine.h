@@ -78,12 +78,12 @@ class Engine {
 
   // Quotes that are kept.
   [[nodiscard]] bool keeps_quote_of(const Job& job) const;
-  [[nodiscard]] Engine plain_copy(Instant now, std::optional<JobId> yields = {}) const;
+  [[nodiscard]] Engine plain_copy(Instant now, std::optional<JobId> dropped_quote = {}) const;
   [[nodiscard]] FirmTerms firm_terms(Instant now, const Job& job) const;
-  [[nodiscard]] std::optional<JobId> yielding_to(Instant now, const Job& job) const;
+  [[nodiscard]] std::optional<JobId> quote_to_drop_for(Instant now, const Job& job) const;
   [[nodiscard]] Quote firm_quote(Instant now, const Job& job) const;
   [[nodiscard]] Commands arrive_firmly(Instant now, const Arrival& arrival);
-  void let_yield(JobId id, Commands& commands);
+  void drop_quote_of(JobId id, Commands& commands);
 
   std::unique_ptr<EngineState> state_;
   PolicyMaker maker_;

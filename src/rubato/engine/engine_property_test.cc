@@ -19,13 +19,13 @@ constexpr int kSteps = 150;
 
 struct Case {
   std::string policy{};
-  Accounting accounting = Accounting::None;
+  ResizeCostModel accounting = ResizeCostModel::None;
 };
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const PolicyInfo& info : all_policies()) {
-    for (const Accounting accounting : kAccountings) {
+    for (const ResizeCostModel accounting : kAccountings) {
       cases.push_back({.policy = std::string(info.name), .accounting = accounting});
     }
   }
@@ -145,7 +145,7 @@ TEST_P(AnyPolicy, StartsAJobAgainThatLostAWorker) {
   ASSERT_TRUE(run.starts(JobId{1}));
 
   const int share = engine.state().jobs.at(JobId{1}).share;
-  run.feed(Measured{.job = JobId{1}, .done = 0, .workers = share - 1});
+  run.feed(ProgressReport{.job = JobId{1}, .done = 0, .workers = share - 1});
 
   EXPECT_EQ(engine.state().jobs.at(JobId{1}).share, 0);
   EXPECT_TRUE(run.starts(JobId{1}));

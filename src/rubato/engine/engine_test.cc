@@ -77,8 +77,8 @@ TEST(Engine, IgnoresReportsOfJobsThatAreUnknownOrStopped) {
   engine.arrive(0, job(1, 100));
   const std::size_t seen = engine.script().seen.size();
 
-  const Commands unknown = engine.on(1, Measured{.job = JobId{9}, .done = 5, .workers = 1});
-  const Commands stopped = engine.on(1, Measured{.job = JobId{1}, .done = 5, .workers = 1});
+  const Commands unknown = engine.on(1, ProgressReport{.job = JobId{9}, .done = 5, .workers = 1});
+  const Commands stopped = engine.on(1, ProgressReport{.job = JobId{1}, .done = 5, .workers = 1});
 
   EXPECT_THAT(unknown, IsEmpty());
   EXPECT_THAT(stopped, IsEmpty());
@@ -91,9 +91,9 @@ TEST(Engine, IgnoresAReportThatIsNoNumber) {
   engine.arrive(0, job(1, 100));
   engine.round(0, {{1, 1}});
 
-  engine.on(
-      10,
-      Measured{.job = JobId{1}, .done = std::numeric_limits<double>::quiet_NaN(), .workers = 1});
+  engine.on(10,
+            ProgressReport{
+                .job = JobId{1}, .done = std::numeric_limits<double>::quiet_NaN(), .workers = 1});
 
   EXPECT_EQ(engine.job(1).progress.at(at(10)), 10);
 }
@@ -103,7 +103,7 @@ TEST(Engine, TakesDoneAndSpeedFromAReport) {
   engine.arrive(0, job(1, 100));
   engine.round(0, {{1, 2}});
 
-  engine.on(10, Measured{.job = JobId{1}, .done = 12, .speed = 1, .workers = 2});
+  engine.on(10, ProgressReport{.job = JobId{1}, .done = 12, .speed = 1, .workers = 2});
 
   EXPECT_EQ(engine.job(1).speed_factor, 0.5);
   EXPECT_EQ(engine.job(1).progress.at(at(20)), 22);
@@ -115,7 +115,7 @@ TEST(Engine, TakesNoSpeedFromAReportMadeBeforeTheJobShrank) {
   engine.round(0, {{1, 4}});
   engine.round(5, {{1, 1}});
 
-  engine.on(6, Measured{.job = JobId{1}, .done = 20, .speed = 4, .workers = 4});
+  engine.on(6, ProgressReport{.job = JobId{1}, .done = 20, .speed = 4, .workers = 4});
 
   EXPECT_EQ(engine.job(1).speed_factor, 1);
   EXPECT_EQ(engine.job(1).progress.at(at(10)), 24);
@@ -126,7 +126,8 @@ TEST(Engine, SuspendsAJobThatLostAWorkerAndKeepsWhatItReported) {
   engine.arrive(0, job(1, 100));
   engine.round(0, {{1, 4}});
 
-  const Commands commands = engine.on(10, Measured{.job = JobId{1}, .done = 39, .workers = 3});
+  const Commands commands =
+      engine.on(10, ProgressReport{.job = JobId{1}, .done = 39, .workers = 3});
 
   EXPECT_THAT(only<Suspend>(commands), SizeIs(1));
   EXPECT_EQ(engine.job(1).share, 0);
@@ -319,7 +320,7 @@ Job adaptive(std::uint64_t id) {
   return adaptive;
 }
 
-Measured noisy_report(std::uint64_t id, int workers) {
+ProgressReport noisy_report(std::uint64_t id, int workers) {
   return {.job = JobId{id},
           .done = 1,
           .workers = workers,
@@ -373,7 +374,7 @@ TEST(Engine, DoesNotRebatchAJobThatLostItsWorkers) {
   ScriptedEngine engine({}, Traits{.adapts_batch = true});
   engine.arrive(0, adaptive(1));
   engine.round(0, {{1, 2}});
-  Measured report = noisy_report(1, 2);
+  ProgressReport report = noisy_report(1, 2);
   report.workers = 1;
 
   const Commands commands = engine.on(10, report);

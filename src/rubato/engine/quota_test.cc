@@ -43,7 +43,7 @@ TEST(Quota, ARefusedJobStaysStoppedAndItsPolicyIsTold) {
   EXPECT_EQ(engine.state().used, std::vector<int>{2});
   EXPECT_EQ(engine.engine().why(at(1), JobId{1})->reason, Reason::QuotaFull);
   EXPECT_THAT(engine.engine().why(at(1), JobId{1})->remedy, HasSubstr("tenant"));
-  const auto* told = std::get_if<Measured>(&engine.script().seen.back());
+  const auto* told = std::get_if<ProgressReport>(&engine.script().seen.back());
   ASSERT_NE(told, nullptr);
   EXPECT_EQ(told->job, JobId{1});
   EXPECT_EQ(told->workers, 0);
@@ -59,7 +59,7 @@ TEST(Quota, AJobThatMayNotGrowKeepsWhatItHas) {
 
   EXPECT_THAT(runs_of(commands), IsEmpty());
   EXPECT_EQ(engine.job(1).share, 4);
-  EXPECT_EQ(std::get<Measured>(engine.script().seen.back()).workers, 4);
+  EXPECT_EQ(std::get<ProgressReport>(engine.script().seen.back()).workers, 4);
   EXPECT_THAT(engine.engine().audit(), IsEmpty());
 }
 
@@ -282,7 +282,7 @@ TEST_P(QuotasUnder, ContinueWithTheSameBytesAfterAReload) {
 
 TEST_P(QuotasUnder, AreReplayedFromTheJournal) {
   const JournalHeader header{.policy = GetParam(),
-                             .accounting = Accounting::Physical,
+                             .accounting = ResizeCostModel::Physical,
                              .slot = seconds(10),
                              .cluster = "4x4",
                              .tenants = "a=0.4,b=0.25",

@@ -285,7 +285,7 @@ bool Conductor::turn(Duration wait, std::span<const int> also) {
   for (const int descriptor : also) {
     ready.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
   }
-  for (const UnixChannel& stranger : strangers_) {
+  for (const UnixChannel& stranger : pending_connections_) {
     ready.push_back({.fd = stranger.descriptor(), .events = POLLIN, .revents = 0});
   }
   std::vector<WorkerId> talking;
@@ -305,7 +305,7 @@ bool Conductor::turn(Duration wait, std::span<const int> also) {
     }
   }
   take_connections();
-  hear_strangers();
+  accept_hellos();
   for (const WorkerEnd& end : launcher_.ended()) {
     on_ended(end);
   }
@@ -359,9 +359,9 @@ void Conductor::kill_silent(WorkerId worker, Seat& seat, Clock::time_point momen
   seat.heard = moment;
   seat.is_overdue = is_starting;
   seat.verdict = fmt::format("{} for {:.3g} s",
-                             is_starting       ? "not a word since its start"
-                             : seat.is_cut_off ? "lived on without its line"
-                                               : "no sign of life",
+                             is_starting       ? "no hello since its start"
+                             : seat.is_cut_off ? "alive but disconnected"
+                                               : "no heartbeat",
                              to_seconds(patience));
   if (is_starting) {
     log_line(stderr, "rubato: worker {}: {}; it is replaced", worker.value, seat.verdict);

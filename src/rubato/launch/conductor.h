@@ -110,7 +110,7 @@ class Conductor final : public TrainingRun {
             int meeting);
   void send(Seat& seat, const wire::FromConductor& message, const std::vector<int>& lent = {});
   void take_connections();
-  void hear_strangers();
+  void accept_hellos();
   void hear(WorkerId worker);
   void handle(WorkerId worker, const wire::FromWorker& message,
               std::vector<Descriptor> descriptors);
@@ -147,7 +147,7 @@ class Conductor final : public TrainingRun {
   Clock::time_point ordered_;  // When the last resize was asked for.
 
   std::map<WorkerId, Seat> seats_;
-  std::vector<UnixChannel> strangers_;  // Connected, not introduced yet.
+  std::vector<UnixChannel> pending_connections_;  // Connected, not introduced yet.
   std::map<std::string, std::string> table_;
   std::map<std::string, std::set<WorkerId>> table_waits_;
   std::uint64_t entered_generation_ = 0;

@@ -233,7 +233,7 @@ TEST_F(ConductorTest, ReplacesAWorkerThatFreezesBeforeItsFirstWord) {
 
   EXPECT_FALSE(launcher_.killed.contains(WorkerId{1})) << "it has said something";
   EXPECT_THAT(launcher_.started, ElementsAre(WorkerId{1}, WorkerId{2}, WorkerId{3}));
-  EXPECT_THAT(conductor_->timeline().workers[1].cause, HasSubstr("not a word since its start"));
+  EXPECT_THAT(conductor_->timeline().workers[1].cause, HasSubstr("no hello since its start"));
 }
 
 TEST_F(ConductorTest, GivesUpAProgramWhoseWorkersNeverSayAWord) {
@@ -248,7 +248,7 @@ TEST_F(ConductorTest, GivesUpAProgramWhoseWorkersNeverSayAWord) {
   }
 
   EXPECT_EQ(conductor_->timeline().outcome, JobOutcome::Failed);
-  EXPECT_THAT(conductor_->timeline().reason, HasSubstr("not a word since its start"));
+  EXPECT_THAT(conductor_->timeline().reason, HasSubstr("no hello since its start"));
 }
 
 TEST_F(ConductorTest, KillsAWorkerThatHasHungUpButLivesOn) {

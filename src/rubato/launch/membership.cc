@@ -63,7 +63,7 @@ std::vector<WorkerId> Membership::chosen() const {
   const auto target = static_cast<std::size_t>(target_);
   std::vector<WorkerId> found = holders();
   std::stable_partition(found.begin(), found.end(),
-                        [&](WorkerId id) { return anchors_.contains(id); });
+                        [&](WorkerId id) { return overlap_.contains(id); });
   std::erase_if(found, [&](WorkerId id) { return leaving_.contains(id); });
   if (found.size() > target) {
     found.resize(target);
@@ -82,9 +82,9 @@ std::vector<WorkerId> Membership::chosen() const {
 // until they have met.
 std::vector<WorkerId> Membership::anchored(std::vector<WorkerId> members) const {
   const bool has_anchor =
-      std::ranges::any_of(members, [&](WorkerId id) { return anchors_.contains(id); });
-  if (target_ > 0 && !anchors_.empty() && !has_anchor) {
-    members.insert(members.begin(), *anchors_.begin());
+      std::ranges::any_of(members, [&](WorkerId id) { return overlap_.contains(id); });
+  if (target_ > 0 && !overlap_.empty() && !has_anchor) {
+    members.insert(members.begin(), *overlap_.begin());
   }
   return members;
 }
@@ -98,9 +98,9 @@ void Membership::publish(std::vector<WorkerId> members, bool is_forced,
                               .has_state = has_state,
                               .members = std::move(members)};
   if (is_forced) {
-    anchors_ = {latest_.members.begin(), latest_.members.end()};  // All others are broken off.
+    overlap_ = {latest_.members.begin(), latest_.members.end()};  // All others are broken off.
   }
-  std::erase_if(anchors_,
+  std::erase_if(overlap_,
                 [&](WorkerId id) { return std::ranges::count(latest_.members, id) == 0; });
   for (const WorkerId id : latest_.members) {
     workers_.at(id).may_train = true;
@@ -223,7 +223,7 @@ MembershipCommands Membership::on_entered(WorkerId worker, std::uint64_t generat
 
 // All have met: whoever is no member can have committed nothing that the members have not.
 void Membership::forget_who_trained() {
-  anchors_ = {latest_.members.begin(), latest_.members.end()};
+  overlap_ = {latest_.members.begin(), latest_.members.end()};
   for (auto& [id, worker] : workers_) {
     worker.may_train = std::ranges::count(latest_.members, id) > 0;
   }
@@ -267,7 +267,7 @@ MembershipCommands Membership::on_lost(WorkerId worker) {
     if (commands.empty()) {
       // Nobody is left who has trained: whoever is ready starts over from the newest snapshot.
       latest_ = PublishGeneration{.number = latest_.number};
-      anchors_.clear();
+      overlap_.clear();
     }
   }
   MembershipCommands more = decide(false);

@@ -103,7 +103,7 @@ class Membership {
   std::uint64_t next_worker_ = 1;
   std::map<WorkerId, Worker> workers_;
   PublishGeneration latest_;
-  std::set<WorkerId> anchors_;  // In every generation since the last one that all have entered.
+  std::set<WorkerId> overlap_;  // In every generation since the last one that all have entered.
 };
 
 }  // namespace rubato

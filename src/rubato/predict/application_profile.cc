@@ -216,7 +216,7 @@ double ApplicationProfile::speed(const NodePattern& nodes, int batch) const {
 
 std::vector<SpeedRow> ApplicationProfile::speed_rows(std::string_view model, int batch) const {
   std::vector<SpeedRow> rows;
-  const auto add = [&](int workers, Span span, double speed) {
+  const auto add = [&](int workers, Locality span, double speed) {
     if (speed > 0) {
       rows.push_back(SpeedRow{.model = std::string(model),
                               .batch = batch,
@@ -226,12 +226,12 @@ std::vector<SpeedRow> ApplicationProfile::speed_rows(std::string_view model, int
     }
   };
   for (const int workers : counts_) {
-    add(workers, Span::Node, speed(close_pattern(workers, node_workers_max_), batch));
+    add(workers, Locality::Node, speed(close_pattern(workers, node_workers_max_), batch));
     if (workers > 1) {
       const int widest = std::min(node_workers_max_, workers - 1);
       const double wide = speed(close_pattern(workers, widest), batch);
-      add(workers, Span::Rack, wide);
-      add(workers, Span::Across, wide);
+      add(workers, Locality::Rack, wide);
+      add(workers, Locality::Across, wide);
     }
   }
   return rows;

@@ -46,7 +46,7 @@ ApplicationProfile two_epochs() {
 }
 
 /// The speed at a count and span; nothing if there is no such row.
-std::optional<double> speed(const ApplicationProfile& profile, int batch, int gpus, Span span) {
+std::optional<double> speed(const ApplicationProfile& profile, int batch, int gpus, Locality span) {
   for (const SpeedRow& row : profile.speed_rows("net", batch)) {
     if (row.gpus == gpus && row.span == span) {
       return row.speed;
@@ -229,9 +229,9 @@ TEST(ApplicationProfile, SplitsAnOwnBatchInOnePassUnlessNoiseMustBeSeen) {
 }
 
 TEST(SpeedRows, InterpolateBetweenMeasuredLocalBatches) {
-  EXPECT_DOUBLE_EQ(*speed(without_epochs(one_gpu()), 10, 1, Span::Node), 1.0);
-  EXPECT_DOUBLE_EQ(*speed(without_epochs(one_gpu()), 15, 1, Span::Node), 1 / 2.0);
-  EXPECT_DOUBLE_EQ(*speed(without_epochs(one_gpu()), 20, 1, Span::Node), 1 / 3.0);
+  EXPECT_DOUBLE_EQ(*speed(without_epochs(one_gpu()), 10, 1, Locality::Node), 1.0);
+  EXPECT_DOUBLE_EQ(*speed(without_epochs(one_gpu()), 15, 1, Locality::Node), 1 / 2.0);
+  EXPECT_DOUBLE_EQ(*speed(without_epochs(one_gpu()), 20, 1, Locality::Node), 1 / 3.0);
 }
 
 TEST(SpeedRows, LeaveOutALocalBatchBelowTheSmallestMeasured) {
@@ -241,15 +241,15 @@ TEST(SpeedRows, LeaveOutALocalBatchBelowTheSmallestMeasured) {
 }
 
 TEST(SpeedRows, CutALargerLocalBatchIntoEqualPassesWithOneExchange) {
-  EXPECT_DOUBLE_EQ(*speed(without_epochs(one_gpu()), 60, 1, Span::Node), 1 / (3 * 2.5 + 0.5));
-  EXPECT_DOUBLE_EQ(*speed(without_epochs(one_gpu()), 30, 1, Span::Node), 1 / (2 * 1.5 + 0.5));
+  EXPECT_DOUBLE_EQ(*speed(without_epochs(one_gpu()), 60, 1, Locality::Node), 1 / (3 * 2.5 + 0.5));
+  EXPECT_DOUBLE_EQ(*speed(without_epochs(one_gpu()), 30, 1, Locality::Node), 1 / (2 * 1.5 + 0.5));
 }
 
 TEST(SpeedRows, TakeTheFullestWorkerOfAnUnevenSplit) {
   const auto profile = without_epochs({time({2}, 10, 1), time({2}, 20, 2)});
 
-  EXPECT_DOUBLE_EQ(*speed(profile, 25, 2, Span::Node), 1 / 1.3);
-  EXPECT_FALSE(speed(profile, 19, 2, Span::Node));
+  EXPECT_DOUBLE_EQ(*speed(profile, 25, 2, Locality::Node), 1 / 1.3);
+  EXPECT_FALSE(speed(profile, 19, 2, Locality::Node));
 }
 
 TEST(SpeedRows, KeepOneNodeApartFromTwo) {
@@ -257,9 +257,9 @@ TEST(SpeedRows, KeepOneNodeApartFromTwo) {
   const auto profile = without_epochs({time({4}, 8, 1), time({3, 1}, 8, 4), time({2, 2}, 8, 9)});
 
   EXPECT_EQ(profile.speed_rows("net", 32).size(), 3U);
-  EXPECT_DOUBLE_EQ(*speed(profile, 32, 4, Span::Node), 1.0);
-  EXPECT_DOUBLE_EQ(*speed(profile, 32, 4, Span::Rack), 1 / 4.0);
-  EXPECT_DOUBLE_EQ(*speed(profile, 32, 4, Span::Across), 1 / 4.0);
+  EXPECT_DOUBLE_EQ(*speed(profile, 32, 4, Locality::Node), 1.0);
+  EXPECT_DOUBLE_EQ(*speed(profile, 32, 4, Locality::Rack), 1 / 4.0);
+  EXPECT_DOUBLE_EQ(*speed(profile, 32, 4, Locality::Across), 1 / 4.0);
 }
 
 TEST(SpeedRows, AreWhatTheSpeedBookCallsMeasured) {
@@ -268,7 +268,7 @@ TEST(SpeedRows, AreWhatTheSpeedBookCallsMeasured) {
 
   const SpeedId id = book.resolve(Job{.model = "net", .batch = 10});
 
-  EXPECT_EQ(book.provenance(id), Provenance::Measured);
+  EXPECT_EQ(book.provenance(id), Provenance::ProgressReport);
   EXPECT_DOUBLE_EQ(book.requested_speed(id, 1), 1.0);
 }
 

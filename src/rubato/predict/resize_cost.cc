@@ -41,19 +41,20 @@ const ModelCost& cost_of(std::string_view model) {
 
 }  // namespace
 
-std::string_view to_string(Accounting accounting) {
+std::string_view to_string(ResizeCostModel accounting) {
   switch (accounting) {
-    case Accounting::None:
+    case ResizeCostModel::None:
       return "none";
-    case Accounting::Artifact:
+    case ResizeCostModel::Artifact:
       return "artifact";
-    case Accounting::Physical:
+    case ResizeCostModel::Physical:
       return "physical";
   }
   return "?";
 }
 
-ResizeCost::ResizeCost(Accounting accounting, int cluster_gpus, Duration slot, Duration restart)
+ResizeCost::ResizeCost(ResizeCostModel accounting, int cluster_gpus, Duration slot,
+                       Duration restart)
     : accounting_(accounting),
       restart_(restart),
       is_large_(cluster_gpus >= kLargeCluster),

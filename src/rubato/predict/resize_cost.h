@@ -12,9 +12,9 @@
 
 namespace rubato {
 
-enum class Accounting { None, Artifact, Physical };
+enum class ResizeCostModel { None, Artifact, Physical };
 
-[[nodiscard]] std::string_view to_string(Accounting accounting);
+[[nodiscard]] std::string_view to_string(ResizeCostModel accounting);
 
 /// A restart that costs what was measured for the model, under `physical`.
 inline constexpr Duration kByModel{-1};
@@ -30,9 +30,10 @@ struct ShareChange {
 class ResizeCost {
  public:
   /// `restart`: what every change of workers costs under `physical`.
-  ResizeCost(Accounting accounting, int cluster_gpus, Duration slot, Duration restart = kByModel);
+  ResizeCost(ResizeCostModel accounting, int cluster_gpus, Duration slot,
+             Duration restart = kByModel);
 
-  [[nodiscard]] Accounting accounting() const { return accounting_; }
+  [[nodiscard]] ResizeCostModel accounting() const { return accounting_; }
 
   /// Pause of a changed job under `physical` (zero if nothing changes or it stops).
   [[nodiscard]] Duration physical(const Job& job, const ShareChange& change) const;
@@ -45,7 +46,7 @@ class ResizeCost {
   [[nodiscard]] int rounds_between_restarts() const { return rounds_between_restarts_; }
 
  private:
-  Accounting accounting_;
+  ResizeCostModel accounting_;
   Duration restart_;
   bool is_large_;  // 256 GPUs or more.
   int rounds_between_restarts_;

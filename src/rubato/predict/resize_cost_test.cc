@@ -8,12 +8,12 @@ namespace {
 using std::chrono::seconds;
 
 double physical(std::string_view model, const ShareChange& change) {
-  const ResizeCost costs(Accounting::Physical, 64, seconds{60});
+  const ResizeCost costs(ResizeCostModel::Physical, 64, seconds{60});
   return to_seconds(costs.physical(Job{.model = std::string(model)}, change));
 }
 
 double artifact(int cluster_gpus, int workers, bool known, bool restarts) {
-  const ResizeCost costs(Accounting::Artifact, cluster_gpus, seconds{60});
+  const ResizeCost costs(ResizeCostModel::Artifact, cluster_gpus, seconds{60});
   return to_seconds(costs.artifact(workers, known, restarts));
 }
 
@@ -45,7 +45,7 @@ TEST(ResizeCostPhysical, OfNoChangeOrAStopIsNothing) {
 }
 
 TEST(ResizeCostPhysical, OfAFlatRestartIsTheSameForEveryChangeOfEveryModel) {
-  const ResizeCost costs(Accounting::Physical, 64, seconds{60}, seconds{30});
+  const ResizeCost costs(ResizeCostModel::Physical, 64, seconds{60}, seconds{30});
   for (const std::string model : {"bert", "resnet50", "mystery"}) {
     const Job job{.model = model};
 
@@ -59,7 +59,7 @@ TEST(ResizeCostPhysical, OfAFlatRestartIsTheSameForEveryChangeOfEveryModel) {
 }
 
 TEST(ResizeCostPhysical, OfARestartThatCostsNothingIsNothing) {
-  const ResizeCost costs(Accounting::Physical, 64, seconds{60}, Duration{});
+  const ResizeCost costs(ResizeCostModel::Physical, 64, seconds{60}, Duration{});
 
   EXPECT_EQ(costs.physical(Job{.model = "bert"}, {.from = 1, .to = 2}), Duration{});
 }
@@ -83,14 +83,14 @@ TEST(ResizeCostArtifact, OfARestartIsHigherOnALargeCluster) {
 }
 
 TEST(ResizeCost, RestartsOnceInAsManyRoundsAsASlotHasSeconds) {
-  EXPECT_EQ(ResizeCost(Accounting::Artifact, 64, seconds{240}).rounds_between_restarts(), 240);
-  EXPECT_EQ(ResizeCost(Accounting::Artifact, 64, Duration{}).rounds_between_restarts(), 1);
+  EXPECT_EQ(ResizeCost(ResizeCostModel::Artifact, 64, seconds{240}).rounds_between_restarts(), 240);
+  EXPECT_EQ(ResizeCost(ResizeCostModel::Artifact, 64, Duration{}).rounds_between_restarts(), 1);
 }
 
-TEST(Accounting, HasAWordForMachines) {
-  EXPECT_EQ(to_string(Accounting::None), "none");
-  EXPECT_EQ(to_string(Accounting::Artifact), "artifact");
-  EXPECT_EQ(to_string(Accounting::Physical), "physical");
+TEST(ResizeCostModel, HasAWordForMachines) {
+  EXPECT_EQ(to_string(ResizeCostModel::None), "none");
+  EXPECT_EQ(to_string(ResizeCostModel::Artifact), "artifact");
+  EXPECT_EQ(to_string(ResizeCostModel::Physical), "physical");
 }
 
 }  // namespace

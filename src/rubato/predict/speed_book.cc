@@ -38,7 +38,7 @@ std::vector<SpeedRow> declared_rows(const Job& job) {
 }
 
 // The measured points for one span: rows of that span, else of no span, else of a narrower one.
-ScalingCurve curve_for(const std::vector<SpeedRow>& rows, Span span) {
+ScalingCurve curve_for(const std::vector<SpeedRow>& rows, Locality span) {
   std::vector<ScalingPoint> exact;
   std::vector<ScalingPoint> any;
   std::vector<ScalingPoint> narrower;
@@ -140,14 +140,14 @@ SpeedBook::PoolSpeed SpeedBook::pool_speed(const Job& job, const Pool& pool,
   std::vector<ScalingPoint> consolidated;
   PoolSpeed result;
   for (int s = 0; s < kSpans; ++s) {
-    const ScalingCurve measured = curve_for(rows, static_cast<Span>(s));
+    const ScalingCurve measured = curve_for(rows, static_cast<Locality>(s));
     for (const int count : counts) {
       if (count > pool.gpus || !job.workers.allows(count)) {
         continue;
       }
       const ScalingPoint point{.workers = count, .speed = measured.speed(count)};
       by_span[static_cast<std::size_t>(s)].push_back(point);
-      if (topology_.narrowest_span(pool.id, count) == static_cast<Span>(s)) {
+      if (topology_.narrowest_span(pool.id, count) == static_cast<Locality>(s)) {
         consolidated.push_back(point);
       }
     }
@@ -212,7 +212,7 @@ SpeedId SpeedBook::resolve(const Job& job) {
     const std::vector<SpeedRow>* rows = rows_for(job, pool);
     if (rows == nullptr && !declared.empty() && !is_profiled(job, pool)) {
       rows = &declared;
-      entry.provenance = measured ? entry.provenance : Provenance::Measured;
+      entry.provenance = measured ? entry.provenance : Provenance::ProgressReport;
     } else if (!measured) {
       rows = &assumed;
     }
@@ -225,7 +225,7 @@ SpeedId SpeedBook::resolve(const Job& job) {
   return id;
 }
 
-double SpeedBook::speed(SpeedId speed, PoolId pool, int workers, Span span) const {
+double SpeedBook::speed(SpeedId speed, PoolId pool, int workers, Locality span) const {
   const PoolSpeed& here = entries_[speed.value].pools[pool.value];
   return here.depends_on_span ? here.by_span[static_cast<std::size_t>(span)].speed(workers)
                               : here.consolidated.speed(workers);

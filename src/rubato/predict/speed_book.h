@@ -55,7 +55,7 @@ class SpeedBook {
     return profiles_;
   }
   /// Steps per second of a given placement span.
-  [[nodiscard]] double speed(SpeedId speed, PoolId pool, int workers, Span span) const;
+  [[nodiscard]] double speed(SpeedId speed, PoolId pool, int workers, Locality span) const;
   /// True if a wider span costs speed, so that moving jobs together can pay.
   [[nodiscard]] bool depends_on_span(SpeedId speed, PoolId pool) const {
     return entries_[speed.value].pools[pool.value].depends_on_span;

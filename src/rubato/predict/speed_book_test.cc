@@ -13,7 +13,7 @@ constexpr PoolId kSecond{1};
 
 Topology cluster(std::string_view text) { return Topology::parse(text).value(); }
 
-SpeedRow row(std::string_view type, int gpus, double speed, std::optional<Span> span = {}) {
+SpeedRow row(std::string_view type, int gpus, double speed, std::optional<Locality> span = {}) {
   return {.gpu_type = std::string(type),
           .model = "bert",
           .batch = 64,
@@ -39,8 +39,8 @@ TEST(SpeedBook, GivesTheMeasuredPointsThatFitThePool) {
   const SpeedId speed = book.resolve(bert());
 
   EXPECT_EQ(counts(book.curve(speed, kFirst)), (std::vector<int>{1, 2, 4}));
-  EXPECT_EQ(book.speed(speed, kFirst, 2, Span::Node), 1.9);
-  EXPECT_EQ(book.provenance(speed), Provenance::Measured);
+  EXPECT_EQ(book.speed(speed, kFirst, 2, Locality::Node), 1.9);
+  EXPECT_EQ(book.provenance(speed), Provenance::ProgressReport);
   EXPECT_FALSE(book.depends_on_span(speed, kFirst));
 }
 
@@ -85,10 +85,10 @@ TEST(SpeedBook, TakesAJobsOwnSpeedsWhereNobodyMeasuredItsKind) {
 
   EXPECT_EQ(counts(book.curve(plain, kFirst)), (std::vector<int>{1, 2, 8}));
   EXPECT_EQ(counts(book.curve(plain, kSecond)), (std::vector<int>{1, 2}));
-  EXPECT_EQ(book.speed(plain, kFirst, 8, Span::Rack), 60);
-  EXPECT_EQ(book.speed(plain, kFirst, 2, Span::Across), 19);
+  EXPECT_EQ(book.speed(plain, kFirst, 8, Locality::Rack), 60);
+  EXPECT_EQ(book.speed(plain, kFirst, 2, Locality::Across), 19);
   EXPECT_FALSE(book.depends_on_span(plain, kFirst));
-  EXPECT_EQ(book.provenance(plain), Provenance::Measured);
+  EXPECT_EQ(book.provenance(plain), Provenance::ProgressReport);
   EXPECT_EQ(counts(book.curve(chosen, kFirst)), (std::vector<int>{2, 3}));
   EXPECT_EQ(book.curve(chosen, kFirst).speed(3), 27);  // The chord from 2 to 4.
 }
@@ -163,8 +163,8 @@ TEST(SpeedBook, AssumesACautiousCurveForAKindNobodyMeasured) {
 }
 
 TEST(SpeedBook, PlansWithTheNarrowestSpanThatHoldsAJob) {
-  SpeedBook book({row("A", 1, 1), row("A", 4, 4, Span::Node), row("A", 4, 2, Span::Rack),
-                  row("A", 8, 5, Span::Rack)},
+  SpeedBook book({row("A", 1, 1), row("A", 4, 4, Locality::Node), row("A", 4, 2, Locality::Rack),
+                  row("A", 8, 5, Locality::Rack)},
                  cluster("2x4:A"));
 
   const SpeedId speed = book.resolve(bert());
@@ -172,19 +172,19 @@ TEST(SpeedBook, PlansWithTheNarrowestSpanThatHoldsAJob) {
   EXPECT_TRUE(book.depends_on_span(speed, kFirst));
   EXPECT_EQ(book.curve(speed, kFirst).speed(4), 4);
   EXPECT_EQ(book.curve(speed, kFirst).speed(8), 5);
-  EXPECT_EQ(book.speed(speed, kFirst, 4, Span::Node), 4);
-  EXPECT_EQ(book.speed(speed, kFirst, 4, Span::Rack), 2);
+  EXPECT_EQ(book.speed(speed, kFirst, 4, Locality::Node), 4);
+  EXPECT_EQ(book.speed(speed, kFirst, 4, Locality::Rack), 2);
 }
 
 TEST(SpeedBook, OneWorkerIsAsFastAtEverySpan) {
-  SpeedBook book(
-      {row("A", 1, 1, Span::Node), row("A", 2, 2, Span::Node), row("A", 2, 1.5, Span::Rack)},
-      cluster("2x1:A"));
+  SpeedBook book({row("A", 1, 1, Locality::Node), row("A", 2, 2, Locality::Node),
+                  row("A", 2, 1.5, Locality::Rack)},
+                 cluster("2x1:A"));
 
   const SpeedId speed = book.resolve(bert());
 
-  EXPECT_EQ(book.speed(speed, kFirst, 1, Span::Rack), 1);
-  EXPECT_EQ(book.speed(speed, kFirst, 2, Span::Rack), 1.5);
+  EXPECT_EQ(book.speed(speed, kFirst, 1, Locality::Rack), 1);
+  EXPECT_EQ(book.speed(speed, kFirst, 2, Locality::Rack), 1.5);
 }
 
 TEST(SpeedBook, DescribesWhatItKnows) {

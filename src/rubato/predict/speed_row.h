@@ -16,8 +16,8 @@ struct SpeedRow {
   int batch = 0;
   int gpus = 0;
   double speed = 0;
-  Provenance provenance = Provenance::Measured;
-  std::optional<Span> span{};  // Placement it was measured at; without one it holds for all.
+  Provenance provenance = Provenance::ProgressReport;
+  std::optional<Locality> span{};  // Placement it was measured at; without one it holds for all.
 };
 
 }  // namespace rubato

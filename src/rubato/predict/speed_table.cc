@@ -46,8 +46,8 @@ Result<Header> parse_header(std::string_view line, std::string_view file) {
   return header;
 }
 
-std::optional<Span> parse_span(std::string_view text) {
-  for (const Span span : {Span::Node, Span::Rack, Span::Across}) {
+std::optional<Locality> parse_span(std::string_view text) {
+  for (const Locality span : {Locality::Node, Locality::Rack, Locality::Across}) {
     if (text == to_string(span)) {
       return span;
     }

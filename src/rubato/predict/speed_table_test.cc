@@ -38,7 +38,7 @@ TEST(SpeedTable, TakesColumnsInAnyOrderAndSpansIfGiven) {
       "f");
 
   ASSERT_TRUE(rows.ok()) << rows.error().message;
-  EXPECT_EQ((*rows)[0].span, Span::Rack);
+  EXPECT_EQ((*rows)[0].span, Locality::Rack);
   EXPECT_EQ((*rows)[0].gpus, 16);
   EXPECT_FALSE((*rows)[1].span.has_value());
 }

@@ -26,7 +26,7 @@ std::size_t width_of(std::string_view text) {
 }
 
 // A name that cannot move the cursor or change colours.
-std::string harmless(std::string text) {
+std::string sanitized(std::string text) {
   std::ranges::replace_if(
       text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
   return text;
@@ -101,7 +101,7 @@ std::vector<std::size_t> widths_of(const Comparison& table, std::span<const Head
   }
   for (const ComparisonGroup& group : table.groups) {
     for (const ComparisonRow& row : group.rows) {
-      widths[0] = std::max(widths[0], width_of(harmless(row.policy)));
+      widths[0] = std::max(widths[0], width_of(sanitized(row.policy)));
       for (std::size_t i = 0; i < row.cells.size(); ++i) {
         widths[i + 1] = std::max(widths[i + 1], width_of(cell_text(row.cells[i], use_colour)));
       }
@@ -165,10 +165,10 @@ std::string head_lines(std::span<const Head> heads, std::span<const std::size_t>
 
 std::string row_line(const ComparisonRow& row, std::span<const std::size_t> widths,
                      const Block& block, bool use_colour) {
-  const std::string name = harmless(row.policy);
+  const std::string name = sanitized(row.policy);
   std::string line = name + spaces(widths[0], width_of(name));
   if (!row.failure.empty()) {
-    const std::string why = fmt::format("failed: {}", harmless(row.failure));
+    const std::string why = fmt::format("failed: {}", sanitized(row.failure));
     return fmt::format("{}{}{}", line, kGap, coloured(why, kFaint, use_colour));
   }
   for (std::size_t i = block.from; i < block.to; ++i) {
@@ -231,7 +231,7 @@ std::string legend(const Comparison& table, bool use_colour) {
 std::string group_lines(const ComparisonGroup& group, std::span<const std::size_t> widths,
                         const Block& block, bool use_colour) {
   std::string text =
-      group.title.empty() ? "" : "\n" + coloured(harmless(group.title), kBold, use_colour) + "\n";
+      group.title.empty() ? "" : "\n" + coloured(sanitized(group.title), kBold, use_colour) + "\n";
   for (const ComparisonRow& row : group.rows) {
     if (row.failure.empty() || block.from == 0) {
       text += ended(row_line(row, widths, block, use_colour));

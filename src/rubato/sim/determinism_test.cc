@@ -65,8 +65,8 @@ std::string all_lines() {
   const Workload workload = prepare(jobs_of(rows), speeds);
   std::string lines;
   for (const PolicyInfo& policy : all_policies()) {
-    for (const Accounting accounting :
-         {Accounting::None, Accounting::Physical, Accounting::Artifact}) {
+    for (const ResizeCostModel accounting :
+         {ResizeCostModel::None, ResizeCostModel::Physical, ResizeCostModel::Artifact}) {
       for (const bool faults : {false, true}) {
         SimOptions options{.policy = std::string(policy.name), .accounting = accounting, .seed = 3};
         if (faults) {

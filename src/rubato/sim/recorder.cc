@@ -21,14 +21,14 @@ Recorder::Recorder(const std::vector<Job>& jobs, const Topology& topology, bool 
 
 void Recorder::arrive(const Job& job, SpeedId speed, const SpeedBook& speeds,
                       const Topology& topology) {
-  const Alone by_itself = alone(job, speed, speeds, topology);
+  const Alone isolated = alone(job, speed, speeds, topology);
   history_.jobs[job.id.value] = JobRecord{.id = job.id,
                                           .job_class = job.job_class,
                                           .arrival = job.arrival,
                                           .deadline = job.deadline,
-                                          .feasible_alone = by_itself.feasible(job),
-                                          .alone_seconds = to_seconds(by_itself.span),
-                                          .requested_seconds = to_seconds(by_itself.requested),
+                                          .feasible_alone = isolated.feasible(job),
+                                          .alone_seconds = to_seconds(isolated.span),
+                                          .requested_seconds = to_seconds(isolated.requested),
                                           .requested = job.requested,
                                           .value_offered = job.value.at(Duration{})};
   live_[job.id.value].speed = speed;

@@ -62,18 +62,18 @@ class Simulation {
                                             to_seconds(now_), fault_)};
       }
       if (options_.limit_seconds > 0 && seconds_since(start) > options_.limit_seconds) {
-        return Error{
-            .code = ErrorCode::BadConfig,
-            .message = fmt::format("policy {} was stopped after {} s with {} of {} jobs "
-                                   "behind it",
-                                   options_.policy, options_.limit_seconds, left_, jobs_.size())};
+        return Error{.code = ErrorCode::BadConfig,
+                     .message = fmt::format("policy {} was stopped after {} s with {} of {} jobs "
+                                            "behind it",
+                                            options_.policy, options_.limit_seconds, jobs_done_,
+                                            jobs_.size())};
       }
       if (watcher_.on_progress && ++events_ % kProgressEvery == 0) {
-        watcher_.on_progress(left_, jobs_.size());
+        watcher_.on_progress(jobs_done_, jobs_.size());
       }
     }
     if (watcher_.on_progress) {
-      watcher_.on_progress(left_, jobs_.size());
+      watcher_.on_progress(jobs_done_, jobs_.size());
     }
     return finish(seconds_since(start));
   }
@@ -91,14 +91,14 @@ class Simulation {
           next,
           Due{.at = jobs_[next_arrival_].arrival, .kind = DueKind::Arrival, .id = next_arrival_});
     }
-    if (next_fault_ < faults_.size() && left_ < jobs_.size()) {
+    if (next_fault_ < faults_.size() && jobs_done_ < jobs_.size()) {
       next = std::min(
           next, Due{.at = faults_[next_fault_].at, .kind = DueKind::Fault, .id = next_fault_});
     }
     if (wake_ != kNever) {
       next = std::min(next, Due{.at = std::max(wake_, now_), .kind = DueKind::Tick});
     }
-    if (next.at == kNever || left_ == jobs_.size()) {
+    if (next.at == kNever || jobs_done_ == jobs_.size()) {
       return false;
     }
     now_ = std::max(now_, next.at);
@@ -147,7 +147,7 @@ class Simulation {
     while (!offers_.empty()) {
       const Verdict offer = offers_.front();
       offers_.pop_front();
-      feed(Reply{.job = offer.job, .accepted = is_worth_it(offer)});
+      feed(OfferReply{.job = offer.job, .accepted = is_worth_it(offer)});
     }
     recorder_.end_of_event(now_);
   }
@@ -161,7 +161,7 @@ class Simulation {
 
   void complete(JobId id) {
     ++versions_[id.value];
-    ++left_;
+    ++jobs_done_;
     last_finish_ = now_;
     recorder_.complete(now_, jobs_[id.value]);
     if (training_.of(id).share > 0) {
@@ -208,11 +208,12 @@ class Simulation {
   // What a running job tells the engine about itself.
   void tell(JobId id, int workers) {
     const Training& training = training_.of(id);
-    feed(Measured{.job = id,
-                  .done = training.progress.at(now_),
-                  .speed = now_ >= training.progress.paused_until ? training.progress.speed : 0,
-                  .workers = workers,
-                  .step = training_.observe(id, engine_.state().speeds)});
+    feed(ProgressReport{
+        .job = id,
+        .done = training.progress.at(now_),
+        .speed = now_ >= training.progress.paused_until ? training.progress.speed : 0,
+        .workers = workers,
+        .step = training_.observe(id, engine_.state().speeds)});
   }
 
   // A job whose batch adapts tells after each epoch, and every slot, how its steps go.
@@ -276,7 +277,7 @@ class Simulation {
 
   void carry_out(const Answer& answer) {
     recorder_.answer(answer.verdict);
-    left_ += answer.verdict.kind == VerdictKind::Refuse ? 1 : 0;
+    jobs_done_ += answer.verdict.kind == VerdictKind::Refuse ? 1 : 0;
     if (answer.verdict.kind == VerdictKind::Offer) {
       offers_.push_back(answer.verdict);
     }
@@ -334,7 +335,7 @@ class Simulation {
   std::vector<Fault> faults_;
   std::size_t next_fault_ = 0;
   std::size_t next_arrival_ = 0;
-  std::size_t left_ = 0;  // Jobs that finished or were refused.
+  std::size_t jobs_done_ = 0;  // Jobs that finished or were refused.
   std::size_t events_ = 0;
   Instant now_{};
   Instant last_finish_{};

@@ -17,7 +17,7 @@ namespace rubato {
 
 struct SimOptions {
   std::string policy{};
-  Accounting accounting = Accounting::Physical;
+  ResizeCostModel accounting = ResizeCostModel::Physical;
   Duration slot = std::chrono::seconds{60};
   Duration restart = kByModel;
   double firm_quotes = 0;  // As in EngineOptions.

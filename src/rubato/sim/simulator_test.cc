@@ -92,7 +92,7 @@ Seen watch(std::vector<Job> jobs, SimOptions options, std::string_view cluster =
 }
 
 SimOptions without_cost(std::string_view policy) {
-  return SimOptions{.policy = std::string(policy), .accounting = Accounting::None};
+  return SimOptions{.policy = std::string(policy), .accounting = ResizeCostModel::None};
 }
 
 TEST(EventQueue, OrdersByTimeThenKindThenId) {
@@ -156,8 +156,8 @@ TEST(Simulator, ForgetsTheFinishOfAJobThatWasResized) {
 
 TEST(Simulator, ChargesPausesOnceForEachChange) {
   const Seen physical = watch({job_of(0, 4, 10)}, SimOptions{.policy = "fifo"});
-  const Seen artifact =
-      watch({job_of(0, 4, 10)}, SimOptions{.policy = "fifo", .accounting = Accounting::Artifact});
+  const Seen artifact = watch(
+      {job_of(0, 4, 10)}, SimOptions{.policy = "fifo", .accounting = ResizeCostModel::Artifact});
 
   EXPECT_EQ(physical.finish(0), 10 + 3.904);
   EXPECT_EQ(artifact.finish(0), 10 + 2 + 2 * 3);
@@ -165,7 +165,7 @@ TEST(Simulator, ChargesPausesOnceForEachChange) {
 
 TEST(Simulator, StallsUnchangedJobsUnderTheArtifactsAccounting) {
   // The second job's start stops the first one for two seconds.
-  SimOptions options{.policy = "elasticflow", .accounting = Accounting::Artifact};
+  SimOptions options{.policy = "elasticflow", .accounting = ResizeCostModel::Artifact};
   Job narrow = due_at(4000, job_of(0, 2, 500));
   narrow.workers.max = 2;
   const Seen seen = watch({narrow, due_at(4000, job_of(100, 2, 500))}, options);
@@ -290,7 +290,7 @@ TEST(Simulator, LetsTheEngineLearnTheTrueSpeedOnlyFromReports) {
   double measured = 0;
   double first = 0;
   const SimWatcher watcher{.on_event = [&](Instant now, const Event& event) {
-    const auto* report = std::get_if<Measured>(&event);
+    const auto* report = std::get_if<ProgressReport>(&event);
     if (report != nullptr && first == 0) {
       first = to_seconds(now);
       measured = report->speed;
@@ -383,7 +383,7 @@ Replayed replayed(std::vector<Job> jobs, std::string_view policy) {
   const SimWatcher watcher{.on_event =
                                [&](Instant now, const Event& event) {
                                  seen.journal += event_line(now, event);
-                                 if (const auto* report = std::get_if<Measured>(&event)) {
+                                 if (const auto* report = std::get_if<ProgressReport>(&event)) {
                                    seen.reports.emplace_back(now, report->job);
                                  }
                                },

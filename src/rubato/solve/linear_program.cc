@@ -95,7 +95,7 @@ Solution with_values(const LinearProgram& program, SolveStatus status, const dou
   Solution solution{.status = status};
   for (std::size_t i = 0; i < program.variables().size(); ++i) {
     const Variable& variable = program.variables()[i];
-    const bool is_rounded = variable.is_whole && whole == Whole::Rounded;
+    const bool is_rounded = variable.is_integer && whole == Whole::Rounded;
     const double value = is_rounded ? std::round(values[i]) : values[i];
     solution.values.push_back(std::clamp(value, variable.lower, variable.upper));
     solution.objective += variable.worth * solution.values.back();
@@ -169,8 +169,8 @@ void configure(CbcModel& model, Goal goal, const SolveLimits& limits) {
   model.setMaximumNumberIterations(limits.iterations_max);
   model.setAllowableFractionGap(limits.gap);
   model.setIntegerTolerance(kWholeTolerance);
-  if (limits.better_than) {
-    model.setCutoff(goal == Goal::Maximise ? -*limits.better_than : *limits.better_than);
+  if (limits.cutoff) {
+    model.setCutoff(goal == Goal::Maximise ? -*limits.cutoff : *limits.cutoff);
   }
   if (limits.wall_seconds_max > 0) {
     model.setUseElapsedTime(true);
@@ -198,17 +198,17 @@ void configure(CbcModel& model, Goal goal, const SolveLimits& limits) {
 
 // By how much an objective beats the one that values must beat.
 double lead_of(const Solution& solution, Goal goal, const SolveLimits& limits) {
-  if (!limits.better_than) {
+  if (!limits.cutoff) {
     return std::numeric_limits<double>::infinity();
   }
-  return goal == Goal::Maximise ? solution.objective - *limits.better_than
-                                : *limits.better_than - solution.objective;
+  return goal == Goal::Maximise ? solution.objective - *limits.cutoff
+                                : *limits.cutoff - solution.objective;
 }
 
 // Whether values of the relaxation are whole where they have to be.
-bool is_whole(const LinearProgram& program, const std::vector<double>& values) {
+bool is_integer(const LinearProgram& program, const std::vector<double>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (program.variables()[i].is_whole &&
+    if (program.variables()[i].is_integer &&
         std::abs(values[i] - std::round(values[i])) > kWholeTolerance) {
       return false;
     }
@@ -227,14 +227,14 @@ Solution solve_whole(const LinearProgram& program, const SolveLimits& limits) {
   if (lead < -kRounding) {
     return Solution{.status = SolveStatus::Infeasible};
   }
-  if (lead > kRounding && is_whole(program, relaxed.values)) {
+  if (lead > kRounding && is_integer(program, relaxed.values)) {
     return with_values(program, SolveStatus::Optimal, relaxed.values.data(), Whole::Rounded);
   }
   ClpSimplex simplex;
   load(simplex, program);
   OsiClpSolverInterface solver(&simplex);
   for (std::size_t i = 0; i < program.variables().size(); ++i) {
-    if (program.variables()[i].is_whole) {
+    if (program.variables()[i].is_integer) {
       solver.setInteger(static_cast<int>(i));
     }
   }
@@ -270,7 +270,7 @@ std::span<const Term> LinearProgram::terms(std::size_t row) const {
 }
 
 bool LinearProgram::has_whole_variables() const {
-  return std::ranges::any_of(variables_, &Variable::is_whole);
+  return std::ranges::any_of(variables_, &Variable::is_integer);
 }
 
 Solution solve(const LinearProgram& program, const SolveLimits& limits) {

@@ -17,7 +17,7 @@ struct Variable {
   double lower = 0;
   double upper = std::numeric_limits<double>::infinity();
   double worth = 0;  // What one unit adds to the objective.
-  bool is_whole = false;
+  bool is_integer = false;
 };
 
 struct Term {
@@ -66,7 +66,7 @@ struct SolveLimits {
   int iterations_max = 200'000;  // Of the simplex method, over all nodes.
   double gap = 0;                // Stop when nothing can be better by more than this share.
   // Values that are not better are of no interest; whole-number programs alone heed it.
-  std::optional<double> better_than{};
+  std::optional<double> cutoff{};
   double wall_seconds_max = 0;  // 0: none. Unfit for policies, whose decisions must replay.
 };
 

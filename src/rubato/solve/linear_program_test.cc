@@ -38,7 +38,7 @@ Knapsack random_knapsack(Random& random, int items, int rows) {
 LinearProgram program_of(const Knapsack& knapsack) {
   LinearProgram program(Goal::Maximise);
   for (const double worth : knapsack.worth) {
-    program.add({.upper = 1, .worth = worth, .is_whole = true});
+    program.add({.upper = 1, .worth = worth, .is_integer = true});
   }
   for (std::size_t row = 0; row < knapsack.rooms.size(); ++row) {
     std::vector<Term> terms;
@@ -123,23 +123,23 @@ TEST(LinearProgram, AddsUpTermsOfTheSameVariable) {
 }
 
 TEST(LinearProgram, TellsInfeasibleFromUnbounded) {
-  for (const bool is_whole : {false, true}) {
+  for (const bool is_integer : {false, true}) {
     LinearProgram impossible(Goal::Maximise);
-    const std::size_t x = impossible.add({.upper = 1, .worth = 1, .is_whole = is_whole});
+    const std::size_t x = impossible.add({.upper = 1, .worth = 1, .is_integer = is_integer});
     impossible.add_row(std::vector<Term>{{x, 1}}, Relation::AtLeast, 2);
     LinearProgram endless(Goal::Maximise);
-    const std::size_t y = endless.add({.worth = 1, .is_whole = is_whole});
+    const std::size_t y = endless.add({.worth = 1, .is_integer = is_integer});
     endless.add_row(std::vector<Term>{{y, 1}}, Relation::AtLeast, 2);
 
-    EXPECT_EQ(solve(impossible).status, SolveStatus::Infeasible) << is_whole;
-    EXPECT_EQ(solve(endless).status, SolveStatus::Unbounded) << is_whole;
+    EXPECT_EQ(solve(impossible).status, SolveStatus::Infeasible) << is_integer;
+    EXPECT_EQ(solve(endless).status, SolveStatus::Unbounded) << is_integer;
   }
 }
 
 TEST(LinearProgram, FindsThatNoWholeNumberFitsWhereAFractionDoes) {
   LinearProgram program(Goal::Maximise);
-  const std::size_t x = program.add({.upper = 10, .worth = 1, .is_whole = true});
-  const std::size_t y = program.add({.upper = 10, .worth = 1, .is_whole = true});
+  const std::size_t x = program.add({.upper = 10, .worth = 1, .is_integer = true});
+  const std::size_t y = program.add({.upper = 10, .worth = 1, .is_integer = true});
   program.add_row(std::vector<Term>{{x, 2}, {y, 4}}, Relation::Equal, 7);
 
   EXPECT_EQ(solve(program).status, SolveStatus::Infeasible);
@@ -196,23 +196,23 @@ TEST(LinearProgram, FindsNothingBetterThanTheBest) {
     const LinearProgram program = program_of(random_knapsack(random, 9, 2));
     const double best = solve(program).objective;
 
-    EXPECT_FALSE(solve(program, {.better_than = best + 0.5}).has_values()) << "trial " << trial;
-    EXPECT_NEAR(solve(program, {.better_than = best - 0.5}).objective, best, 1e-6);
+    EXPECT_FALSE(solve(program, {.cutoff = best + 0.5}).has_values()) << "trial " << trial;
+    EXPECT_NEAR(solve(program, {.cutoff = best - 0.5}).objective, best, 1e-6);
   }
 }
 
 TEST(LinearProgram, TakesARelaxationThatIsWholeOnlyIfItIsBetter) {
   LinearProgram program(Goal::Minimise);
-  const std::size_t x = program.add({.worth = 1, .is_whole = true});
+  const std::size_t x = program.add({.worth = 1, .is_integer = true});
   const std::size_t y = program.add({.worth = 2});
   program.add_row(std::vector<Term>{{x, 1}, {y, 1}}, Relation::AtLeast, 3);
 
-  const Solution solution = solve(program, {.better_than = 3.5});
+  const Solution solution = solve(program, {.cutoff = 3.5});
 
   EXPECT_EQ(solution.status, SolveStatus::Optimal);
   EXPECT_EQ(solution.values, (std::vector<double>{3, 0}));
-  EXPECT_FALSE(solve(program, {.better_than = 3.0}).has_values());
-  EXPECT_FALSE(solve(program, {.better_than = 2.5}).has_values());
+  EXPECT_FALSE(solve(program, {.cutoff = 3.0}).has_values());
+  EXPECT_FALSE(solve(program, {.cutoff = 2.5}).has_values());
 }
 
 TEST(LinearProgram, FailsWhenIterationsRunOutBeforeAnyAnswer) {

@@ -93,7 +93,7 @@ Result<std::unique_ptr<LocalPlatform>> LocalPlatform::start(LocalPlatformOptions
   platform->agent_ = *std::move(agent);
   live.attach(kAgent, platform->agent_.get());
   platform->agent_->greet();
-  if (const Status opened = platform->open_door(); !opened) {
+  if (const Status opened = platform->open_gateway(); !opened) {
     return opened.error();
   }
   auto rest = RestServer::start(live, {.http = {.address = given.address,
@@ -109,19 +109,19 @@ Result<std::unique_ptr<LocalPlatform>> LocalPlatform::start(LocalPlatformOptions
   return platform;
 }
 
-Status LocalPlatform::open_door() {
+Status LocalPlatform::open_gateway() {
   if (options_.agents.empty()) {
     return ok_status();
   }
-  AgentServerOptions door{.address = options_.agents, .reserved = kAgent};
+  AgentServerOptions gateway{.address = options_.agents, .reserved = kAgent};
   struct Part {
     const std::string& path;
     std::string& text;
     bool is_line;
   };
-  for (const Part& part : {Part{options_.agent_token_file, door.token, true},
-                           Part{options_.certificate_file, door.certificate, false},
-                           Part{options_.key_file, door.key, false}}) {
+  for (const Part& part : {Part{options_.agent_token_file, gateway.token, true},
+                           Part{options_.certificate_file, gateway.certificate, false},
+                           Part{options_.key_file, gateway.key, false}}) {
     auto read =
         part.path.empty() ? Result<std::string>(std::string()) : secret_of(part.path, part.is_line);
     if (!read) {
@@ -129,7 +129,7 @@ Status LocalPlatform::open_door() {
     }
     part.text = *std::move(read);
   }
-  auto opened = AgentDoor::open(*service_, door);
+  auto opened = AgentGateway::open(*service_, gateway);
   if (!opened) {
     return opened.error();
   }

@@ -7,7 +7,7 @@
 
 #include "rubato/base/result.h"
 #include "rubato/live/agent/agent.h"
-#include "rubato/live/agent/agent_door.h"
+#include "rubato/live/agent/agent_gateway.h"
 #include "rubato/live/rest/rest_server.h"
 #include "rubato/live/service/service.h"
 
@@ -53,12 +53,12 @@ class LocalPlatform {
 
  private:
   explicit LocalPlatform(LocalPlatformOptions options) : options_(std::move(options)) {}
-  [[nodiscard]] Status open_door();
+  [[nodiscard]] Status open_gateway();
 
   LocalPlatformOptions options_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<Agent> agent_;
-  std::unique_ptr<AgentDoor> door_;
+  std::unique_ptr<AgentGateway> door_;
   std::unique_ptr<RestServer> rest_;
 };
 

@@ -46,9 +46,10 @@ struct Setup {
   }
 };
 
-Result<Accounting> parse_accounting(std::string_view text) {
+Result<ResizeCostModel> parse_accounting(std::string_view text) {
   constexpr std::array<std::string_view, 3> kKnown = {"artifact", "physical", "none"};
-  for (const Accounting each : {Accounting::Artifact, Accounting::Physical, Accounting::None}) {
+  for (const ResizeCostModel each :
+       {ResizeCostModel::Artifact, ResizeCostModel::Physical, ResizeCostModel::None}) {
     if (text == to_string(each)) {
       return each;
     }
@@ -231,8 +232,8 @@ void print_head(const SimArguments& arguments, const Setup& setup, const ReportH
   if (header.provenance.size() > kNotesMax) {
     fmt::print("  and {} more\n", header.provenance.size() - kNotesMax);
   }
-  const bool is_luckless = !setup.options.faults.any() && setup.noises.front() == 0;
-  if (arguments.seeds > 1 && is_luckless && !arguments.redraw_deadlines) {
+  const bool has_no_noise = !setup.options.faults.any() && setup.noises.front() == 0;
+  if (arguments.seeds > 1 && has_no_noise && !arguments.redraw_deadlines) {
     fmt::print("  with exact speeds seeds differ in nothing; --redraw-deadlines makes them\n");
   }
 }

@@ -18,8 +18,8 @@ std::vector<Job> with_new_deadlines(std::vector<Job> jobs, const SpeedBook& spee
   for (Job& job : jobs) {
     const double tightness = random.uniform(0.5, 1.5);
     if (job.has_deadline()) {
-      const Alone by_itself = alone(job, speeds.find(job), speeds, topology);
-      job.deadline = later(job.arrival, from_seconds(tightness * to_seconds(by_itself.requested)));
+      const Alone isolated = alone(job, speeds.find(job), speeds, topology);
+      job.deadline = later(job.arrival, from_seconds(tightness * to_seconds(isolated.requested)));
     }
   }
   return jobs;

@@ -164,7 +164,7 @@ int train_foreign(const TrainFlags& flags, TrainScript& script, LocalLauncher& l
   return report(job.timeline(), flags);
 }
 
-// With a worker that shows no sign of life.
+// With a worker that shows no heartbeat.
 Duration patience_of(const TrainFlags& flags, Duration otherwise) {
   return flags.patience_seconds ? whole_micros(*flags.patience_seconds * 1e6) : otherwise;
 }

@@ -20,9 +20,9 @@ namespace rubato {
 
 /// Under which terms a job joins an engine that keeps its quotes.
 struct FirmTerms {
-  Instant deadline = kNever;      // For its plans; the owner's, or earlier.
-  FirmQuote quote{};              // None if nothing could be quoted.
-  std::optional<JobId> yields{};  // Whose quote is given up for it.
+  Instant deadline = kNever;             // For its plans; the owner's, or earlier.
+  FirmQuote quote{};                     // None if nothing could be quoted.
+  std::optional<JobId> dropped_quote{};  // Whose quote is given up for it.
 };
 
 }  // namespace rubato

@@ -39,29 +39,30 @@ bool Engine::keeps_quote_of(const Job& job) const {
 }
 
 // A copy in which one quote may have been given up, and which takes jobs on as they are.
-Engine Engine::plain_copy(Instant now, std::optional<JobId> yields) const {
+Engine Engine::plain_copy(Instant now, std::optional<JobId> dropped_quote) const {
   Engine copy = fork();
   copy.state_->firm_quotes = 0;
   copy.state_->now = now;
-  if (yields) {
+  if (dropped_quote) {
     Commands commands;
-    copy.let_yield(*yields, commands);
+    copy.drop_quote_of(*dropped_quote, commands);
   }
   return copy;
 }
 
 // From now on only the owner's deadline is kept for the job.
-void Engine::let_yield(JobId id, Commands& commands) {
+void Engine::drop_quote_of(JobId id, Commands& commands) {
   JobState& job = state_->jobs.at(id);
   job.job.deadline = job.quote.asked;
   job.promised = job.quote.asked;
   job.quote = {};
   ++state_->quote_count.yielded;
-  decide(Measured{.job = id, .done = job.progress.at(state_->now), .workers = job.share}, commands);
+  decide(ProgressReport{.job = id, .done = job.progress.at(state_->now), .workers = job.share},
+         commands);
 }
 
 // Who has the most time between its quote and its deadline is asked first.
-std::optional<JobId> Engine::yielding_to(Instant now, const Job& job) const {
+std::optional<JobId> Engine::quote_to_drop_for(Instant now, const Job& job) const {
   const QuoteCount& count = state_->quote_count;
   if (static_cast<double>(count.yielded + 1) > kYieldShare * static_cast<double>(count.given + 1)) {
     return std::nullopt;
@@ -85,12 +86,12 @@ std::optional<JobId> Engine::yielding_to(Instant now, const Job& job) const {
 FirmTerms Engine::firm_terms(Instant now, const Job& job) const {
   FirmTerms terms{.deadline = job.deadline};
   if (!promises(plain_copy(now).handle(now, Arrival{.job = job}), job.id)) {
-    terms.yields = yielding_to(now, job);
-    if (!terms.yields) {
+    terms.dropped_quote = quote_to_drop_for(now, job);
+    if (!terms.dropped_quote) {
       return terms;
     }
   }
-  const Engine here = plain_copy(now, terms.yields);
+  const Engine here = plain_copy(now, terms.dropped_quote);
   const auto finish_of = [&](const Job& wanted, const FirmQuote& quote) {
     Engine copy = here.fork();
     const bool is_promised = promises(copy.handle(now, Arrival{.job = wanted}, quote), wanted.id);
@@ -126,9 +127,9 @@ FirmTerms Engine::firm_terms(Instant now, const Job& job) const {
 Commands Engine::arrive_firmly(Instant now, const Arrival& arrival) {
   const FirmTerms terms = firm_terms(now, arrival.job);
   Commands commands;
-  if (terms.yields) {
+  if (terms.dropped_quote) {
     state_->now = now;
-    let_yield(*terms.yields, commands);
+    drop_quote_of(*terms.dropped_quote, commands);
   }
   Arrival firm = arrival;
   firm.job.deadline = terms.deadline;
@@ -144,7 +145,7 @@ Quote Engine::firm_quote(Instant now, const Job& job) const {
   const FirmTerms terms = firm_terms(now, job);
   Job firm = job;
   firm.deadline = terms.deadline;
-  Quote quote = plain_copy(now, terms.yields).quote(now, firm);
+  Quote quote = plain_copy(now, terms.dropped_quote).quote(now, firm);
   if (quote.verdict.promised != kNever) {
     quote.verdict.promised = job.deadline;
     quote.verdict.quoted = terms.quote.finish;

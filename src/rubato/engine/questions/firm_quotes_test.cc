@@ -125,7 +125,7 @@ TEST(FirmQuotes, NeedAPolicyThatCanKeepThem) {
 }
 
 TEST(FirmQuotes, GoOnFromACheckpointAsBefore) {
-  for (const Accounting accounting : {Accounting::None, Accounting::Physical}) {
+  for (const ResizeCostModel accounting : {ResizeCostModel::None, ResizeCostModel::Physical}) {
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
       const World world{
           .cluster = "4x4", .accounting = accounting, .seed = seed, .firm_quotes = 0.05};

@@ -33,7 +33,7 @@ class PlayedEngine {
     while (!offers_.empty()) {
       const JobId job = offers_.front();
       offers_.pop_front();
-      feed(now, Reply{.job = job, .accepted = true});
+      feed(now, OfferReply{.job = job, .accepted = true});
     }
   }
 

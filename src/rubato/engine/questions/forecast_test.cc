@@ -54,7 +54,7 @@ TEST(Forecast, EndsWithinItsBoundHoweverLongTheJob) {
   EXPECT_LT(outlook.visits, 2'000 + 100);
 }
 
-class ForkIn : public testing::TestWithParam<Accounting> {};
+class ForkIn : public testing::TestWithParam<ResizeCostModel> {};
 
 INSTANTIATE_TEST_SUITE_P(Engine, ForkIn, testing::ValuesIn(kAccountings),
                          [](const auto& given) { return std::string(to_string(given.param)); });

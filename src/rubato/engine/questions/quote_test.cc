@@ -38,7 +38,7 @@ TEST(Quote, OfALoneJobHasItsGpuHoursAndItsEarliestFinish) {
   EXPECT_EQ(quote.verdict.promised, at(3600));
   EXPECT_NEAR(quote.gpu_hours, 2, 0.03);  // The plan keeps some seconds in hand.
   EXPECT_NEAR(to_seconds(quote.earliest), 1800, 2);
-  EXPECT_EQ(quote.provenance, Provenance::Measured);
+  EXPECT_EQ(quote.provenance, Provenance::ProgressReport);
   EXPECT_THAT(quote.offers, IsEmpty());
 }
 
@@ -129,7 +129,7 @@ TEST(OfferKind, HasAWordForMachines) {
   EXPECT_EQ(to_string(OfferKind::BestEffort), "best_effort");
 }
 
-class QuoteIn : public testing::TestWithParam<Accounting> {
+class QuoteIn : public testing::TestWithParam<ResizeCostModel> {
  protected:
   [[nodiscard]] static World world(std::uint64_t seed) {
     return {.cluster = "4x4",

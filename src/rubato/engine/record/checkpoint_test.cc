@@ -58,16 +58,17 @@ std::optional<Event> step_report(const Engine& engine, Instant now, Random& rand
   const JobState& job = *running[random.next() % running.size()];
   const auto nodes = static_cast<int>(engine.state().topology.nodes_of(job.placement).size());
   const double pass = random.uniform(0.1, 0.2);
-  return Measured{.job = job.id(),
-                  .done = job.progress.at(now),
-                  .workers = job.share,
-                  .step = StepObservation{.nodes = nodes,
-                                          .workers = job.share,
-                                          .local_batch = static_cast<int>(random.integer(4, 16)),
-                                          .pass_seconds = pass,
-                                          .step_seconds = pass * random.uniform(1, 1.5),
-                                          .gradient_squared = random.uniform(0, 2),
-                                          .gradient_variance = random.uniform(0, 9)}};
+  return ProgressReport{
+      .job = job.id(),
+      .done = job.progress.at(now),
+      .workers = job.share,
+      .step = StepObservation{.nodes = nodes,
+                              .workers = job.share,
+                              .local_batch = static_cast<int>(random.integer(4, 16)),
+                              .pass_seconds = pass,
+                              .step_seconds = pass * random.uniform(1, 1.5),
+                              .gradient_squared = random.uniform(0, 2),
+                              .gradient_variance = random.uniform(0, 9)}};
 }
 
 // What else can happen in a life: jobs that adapt or say how fast they are, their reports, quotes.

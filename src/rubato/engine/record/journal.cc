@@ -55,12 +55,12 @@ void fields(auto& line, Is<NodeJoin> auto& join) {
 }
 
 // The observation of a report, made if one is being read.
-const StepObservation& step_of(const Measured& report) { return *report.step; }
-StepObservation& step_of(Measured& report) {
+const StepObservation& step_of(const ProgressReport& report) { return *report.step; }
+StepObservation& step_of(ProgressReport& report) {
   return report.step ? *report.step : report.step.emplace();
 }
 
-void fields(auto& line, Is<Measured> auto& report) {
+void fields(auto& line, Is<ProgressReport> auto& report) {
   line.field("job", report.job);
   line.field("done", report.done);
   line.field("speed", report.speed);
@@ -72,7 +72,7 @@ void fields(auto& line, Is<Measured> auto& report) {
   }
 }
 
-void fields(auto& line, Is<Reply> auto& reply) {
+void fields(auto& line, Is<OfferReply> auto& reply) {
   line.field("job", reply.job);
   line.field("accepted", reply.accepted);
 }

@@ -32,7 +32,7 @@ namespace rubato {
 /// All that is needed, beside the speeds, to make the same engine again.
 struct JournalHeader {
   std::string policy{};
-  Accounting accounting = Accounting::Physical;
+  ResizeCostModel accounting = ResizeCostModel::Physical;
   Duration slot{};
   Duration restart = kByModel;
   bool grid = false;

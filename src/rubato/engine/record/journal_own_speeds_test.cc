@@ -10,7 +10,7 @@ namespace rubato {
 namespace {
 
 const JournalHeader kPromisingHeader{.policy = "elasticflow",
-                                     .accounting = Accounting::None,
+                                     .accounting = ResizeCostModel::None,
                                      .slot = std::chrono::seconds{1},
                                      .cluster = "1x4"};
 

@@ -38,7 +38,7 @@ void fields(auto& line, Is<SpeedRow> auto& row) {
   std::size_t span = row.span ? 1 + static_cast<std::size_t>(*row.span) : 0;
   line.choice("span", span, kSpanWords);
   if constexpr (!std::is_const_v<std::remove_reference_t<decltype(row)>>) {
-    row.span = span == 0 ? std::nullopt : std::optional(static_cast<Span>(span - 1));
+    row.span = span == 0 ? std::nullopt : std::optional(static_cast<Locality>(span - 1));
   }
 }
 

@@ -29,7 +29,7 @@ JournalSpeeds strange_speeds() {
                     .gpus = 1,
                     .speed = 7,
                     .provenance = Provenance::Modelled,
-                    .span = Span::Across}},
+                    .span = Locality::Across}},
           .profiles = {{{"net", "T4"}, strange_data()}, {{"net", "A100"}, strange_data()}}};
 }
 

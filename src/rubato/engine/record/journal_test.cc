@@ -11,7 +11,7 @@ namespace rubato {
 namespace {
 
 const JournalHeader kStrangeHeader{.policy = "tiresias:thresholds=3250/7200",
-                                   .accounting = Accounting::Artifact,
+                                   .accounting = ResizeCostModel::Artifact,
                                    .slot = std::chrono::seconds{60},
                                    .restart = std::chrono::seconds{30},
                                    .grid = true,
@@ -59,9 +59,9 @@ StepObservation strange_step() {
 std::vector<Event> every_event() {
   return {Completion{.job = JobId{3}, .outcome = Outcome::Cancelled},
           NodeChange{.node = NodeId{4}, .up = true},
-          Measured{.job = JobId{5}, .done = 1e-7, .speed = 123456.789, .workers = 6},
-          Measured{.job = JobId{5}, .done = 2, .workers = 11, .step = strange_step()},
-          Reply{.job = JobId{7}, .accepted = true},
+          ProgressReport{.job = JobId{5}, .done = 1e-7, .speed = 123456.789, .workers = 6},
+          ProgressReport{.job = JobId{5}, .done = 2, .workers = 11, .step = strange_step()},
+          OfferReply{.job = JobId{7}, .accepted = true},
           Arrival{.job = strange_job()},
           Arrival{},
           Tick{}};
@@ -122,7 +122,7 @@ TEST(Journal, LinesLookLikeThis) {
             "command run job=2 pool=1 gpus=0+4,12+1 pause=3904000 local_batch=0 accumulation=0\n");
   EXPECT_EQ(command_line(every_command()[4]),
             "command rebatch job=6 local_batch=17 accumulation=1\n");
-  EXPECT_EQ(event_line(Instant{}, Measured{.job = JobId{5}, .done = 2, .workers = 1}),
+  EXPECT_EQ(event_line(Instant{}, ProgressReport{.job = JobId{5}, .done = 2, .workers = 1}),
             "event 0 measured job=5 done=2 speed=0 workers=1 step=no\n");
   EXPECT_EQ(command_line(Wake{}), "command wake at=never\n");
   EXPECT_EQ(command_line(Alarm{.fault = "5%\n"}), "command alarm fault=5%25%0A\n");
@@ -179,13 +179,14 @@ TEST(Journal, AJobComesBackComplete) {
 }
 
 TEST(Journal, AReportComesBackWithItsStepOrWithout) {
-  const Measured told{.job = JobId{5}, .done = 2, .speed = 3, .workers = 4, .step = strange_step()};
+  const ProgressReport told{
+      .job = JobId{5}, .done = 2, .speed = 3, .workers = 4, .step = strange_step()};
 
   const JournalEntry with_step = read_back(event_line(Instant{}, told));
   const JournalEntry without =
-      read_back(event_line(Instant{}, Measured{.job = JobId{5}, .done = 2}));
+      read_back(event_line(Instant{}, ProgressReport{.job = JobId{5}, .done = 2}));
 
-  const auto& read = std::get<Measured>(std::get<JournalEvent>(with_step).event);
+  const auto& read = std::get<ProgressReport>(std::get<JournalEvent>(with_step).event);
   ASSERT_TRUE(read.step.has_value());
   EXPECT_EQ(read.workers, 4);
   EXPECT_EQ(read.step->nodes, 3);
@@ -195,7 +196,7 @@ TEST(Journal, AReportComesBackWithItsStepOrWithout) {
   EXPECT_EQ(read.step->step_seconds, 1.0 / 3);
   EXPECT_EQ(read.step->gradient_squared, 5e-324);
   EXPECT_EQ(read.step->gradient_variance, 1e300);
-  EXPECT_FALSE(std::get<Measured>(std::get<JournalEvent>(without).event).step.has_value());
+  EXPECT_FALSE(std::get<ProgressReport>(std::get<JournalEvent>(without).event).step.has_value());
 }
 
 TEST(Journal, BatchesComeBack) {
@@ -219,9 +220,9 @@ TEST(Journal, DoublesComeBackBitForBit) {
       continue;
     }
 
-    const JournalEntry entry = read_back(event_line(Instant{}, Measured{.done = done}));
+    const JournalEntry entry = read_back(event_line(Instant{}, ProgressReport{.done = done}));
 
-    const double read = std::get<Measured>(std::get<JournalEvent>(entry).event).done;
+    const double read = std::get<ProgressReport>(std::get<JournalEvent>(entry).event).done;
     ASSERT_EQ(std::memcmp(&read, &done, sizeof done), 0) << done;
   }
 }
@@ -229,9 +230,9 @@ TEST(Journal, DoublesComeBackBitForBit) {
 TEST(Journal, WhatIsNoNumberStaysNoNumber) {
   const double nothing = std::numeric_limits<double>::quiet_NaN();
 
-  const JournalEntry entry = read_back(event_line(Instant{}, Measured{.done = nothing}));
+  const JournalEntry entry = read_back(event_line(Instant{}, ProgressReport{.done = nothing}));
 
-  const double read = std::get<Measured>(std::get<JournalEvent>(entry).event).done;
+  const double read = std::get<ProgressReport>(std::get<JournalEvent>(entry).event).done;
   EXPECT_TRUE(read != read);
 }
 

@@ -8,7 +8,7 @@ namespace rubato {
 namespace {
 
 const JournalHeader kFifoHeader{.policy = "fifo",
-                                .accounting = Accounting::None,
+                                .accounting = ResizeCostModel::None,
                                 .slot = std::chrono::seconds{1},
                                 .cluster = "1x4"};
 

@@ -21,7 +21,7 @@
 namespace rubato {
 
 struct EngineOptions {
-  Accounting accounting = Accounting::Physical;
+  ResizeCostModel accounting = ResizeCostModel::Physical;
   Duration slot = std::chrono::seconds{60};
   Duration restart = kByModel;  // What a change of workers costs under physical accounting.
   bool grid = false;            // Rounds only at multiples of the slot; promises need them sooner.

@@ -79,7 +79,7 @@ struct Absorber {
   }
 
   // A report corrects what we believed; a job that lost a worker starts anew from what it has done.
-  bool operator()(const Measured& report) const {
+  bool operator()(const ProgressReport& report) const {
     JobState* job = state.jobs.find(report.job);
     if (job == nullptr || job->share == 0 || !std::isfinite(report.done)) {
       return false;  // It finished or was stopped while the report was under way, or is nonsense.
@@ -97,7 +97,7 @@ struct Absorber {
     return true;
   }
 
-  bool operator()(const Reply& reply) const { return state.jobs.find(reply.job) != nullptr; }
+  bool operator()(const OfferReply& reply) const { return state.jobs.find(reply.job) != nullptr; }
 
   bool operator()(const Arrival& arrival) const {
     if (state.jobs.find(arrival.job.id) != nullptr) {

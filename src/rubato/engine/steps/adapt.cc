@@ -15,7 +15,7 @@ BatchSplit best_split(const EngineState& state, const JobState& job) {
 }
 
 void adapt(EngineState& state, const Event& event, Commands& commands) {
-  const auto* report = std::get_if<Measured>(&event);
+  const auto* report = std::get_if<ProgressReport>(&event);
   JobState* job = report != nullptr ? state.jobs.find(report->job) : nullptr;
   if (job == nullptr || !report->step || job->share == 0) {
     return;

@@ -107,7 +107,7 @@ TEST(Allocate, JobsCanChangePlacesBetweenFullPools) {
 // scattered.
 class Fragmented : public testing::Test {
  protected:
-  Fragmented() : engine_(World{.cluster = "2x4", .accounting = Accounting::Physical}) {}
+  Fragmented() : engine_(World{.cluster = "2x4", .accounting = ResizeCostModel::Physical}) {}
 
   // Job 1 may be promised; `model` is that of the job that needs four GPUs.
   void prepare(Instant promised, const std::string& model, Plan plan = {}) {

@@ -16,11 +16,11 @@ Duration group_pause(EngineState& state, const JobState& job) {
 Duration pause_of(EngineState& state, const JobState& job, const ShareChange& change,
                   ArtifactCharge charge) {
   switch (state.costs.accounting()) {
-    case Accounting::None:
+    case ResizeCostModel::None:
       break;
-    case Accounting::Physical:
+    case ResizeCostModel::Physical:
       return state.costs.physical(job.job, change);
-    case Accounting::Artifact:
+    case ResizeCostModel::Artifact:
       if (charge == ArtifactCharge::EveryRound ||
           (charge == ArtifactCharge::OnStart && change.from == 0)) {
         return group_pause(state, job);
@@ -32,12 +32,12 @@ Duration pause_of(EngineState& state, const JobState& job, const ShareChange& ch
 
 Duration move_pause(const EngineState& state, const JobState& job) {
   switch (state.costs.accounting()) {
-    case Accounting::None:
+    case ResizeCostModel::None:
       break;
-    case Accounting::Physical:
+    case ResizeCostModel::Physical:
       return state.costs.physical(job.job,
                                   ShareChange{.from = job.share, .to = job.share, .moved = true});
-    case Accounting::Artifact:
+    case ResizeCostModel::Artifact:
       return state.costs.artifact(job.share, /*known_set=*/false, state.memory.restarts());
   }
   return Duration{};
@@ -45,7 +45,8 @@ Duration move_pause(const EngineState& state, const JobState& job) {
 
 void stall_unchanged(EngineState& state, ArtifactCharge charge, const std::set<JobId>& changed,
                      Commands& commands) {
-  if (state.costs.accounting() != Accounting::Artifact || charge != ArtifactCharge::EveryRound) {
+  if (state.costs.accounting() != ResizeCostModel::Artifact ||
+      charge != ArtifactCharge::EveryRound) {
     return;
   }
   std::vector<JobId> unchanged;

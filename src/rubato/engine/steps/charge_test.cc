@@ -19,7 +19,7 @@ constexpr Traits kFree{.artifact_charge = ArtifactCharge::Free};
 Duration pause_of_first(const Commands& commands) { return runs_of(commands).at(0).pause; }
 
 TEST(ChargeNone, NothingIsPaid) {
-  ScriptedEngine engine(World{.accounting = Accounting::None}, kEveryRound);
+  ScriptedEngine engine(World{.accounting = ResizeCostModel::None}, kEveryRound);
   engine.arrive(0, job(1, 1000));
 
   const Commands start = engine.round(0, {{1, 2}});
@@ -32,7 +32,7 @@ TEST(ChargeNone, NothingIsPaid) {
 }
 
 TEST(ChargePhysical, OnlyAChangedJobPaysThePriceOfItsModel) {
-  World world{.accounting = Accounting::Physical};
+  World world{.accounting = ResizeCostModel::Physical};
   world.speeds.push_back({.model = "bert", .batch = 1, .gpus = 1, .speed = 1});
   world.speeds.push_back({.model = "bert", .batch = 1, .gpus = 2, .speed = 2});
   ScriptedEngine engine(world, kEveryRound);
@@ -54,7 +54,8 @@ TEST(ChargePhysical, OnlyAChangedJobPaysThePriceOfItsModel) {
 }
 
 TEST(ChargeArtifact, ANewSetOfGpusCostsMoreThanAKnownOne) {
-  ScriptedEngine engine(World{.accounting = Accounting::Artifact, .slot_seconds = 60}, kEveryRound);
+  ScriptedEngine engine(World{.accounting = ResizeCostModel::Artifact, .slot_seconds = 60},
+                        kEveryRound);
   engine.arrive(0, job(1, 1000));
 
   const Commands start = engine.round(0, {{1, 2}});
@@ -69,7 +70,8 @@ TEST(ChargeArtifact, ANewSetOfGpusCostsMoreThanAKnownOne) {
 }
 
 TEST(ChargeArtifact, AnotherJobOnTheSameGpusFindsThemKnown) {
-  ScriptedEngine engine(World{.accounting = Accounting::Artifact, .slot_seconds = 60}, kEveryRound);
+  ScriptedEngine engine(World{.accounting = ResizeCostModel::Artifact, .slot_seconds = 60},
+                        kEveryRound);
   engine.arrive(0, job(1, 1000));
   engine.arrive(0, job(2, 1000));
   engine.round(0, {{1, 4}});
@@ -80,7 +82,8 @@ TEST(ChargeArtifact, AnotherJobOnTheSameGpusFindsThemKnown) {
 }
 
 TEST(ChargeArtifact, EveryUnchangedJobStallsAtEveryRound) {
-  ScriptedEngine engine(World{.cluster = "1x8", .accounting = Accounting::Artifact}, kEveryRound);
+  ScriptedEngine engine(World{.cluster = "1x8", .accounting = ResizeCostModel::Artifact},
+                        kEveryRound);
   for (std::uint64_t id = 1; id <= 3; ++id) {
     engine.arrive(0, job(id, 1000));
   }
@@ -93,7 +96,8 @@ TEST(ChargeArtifact, EveryUnchangedJobStallsAtEveryRound) {
 }
 
 TEST(ChargeArtifact, WithASlotOfThreeSecondsTheFourthRoundRestartsAndForgetsAfterwards) {
-  ScriptedEngine engine(World{.accounting = Accounting::Artifact, .slot_seconds = 3}, kEveryRound);
+  ScriptedEngine engine(World{.accounting = ResizeCostModel::Artifact, .slot_seconds = 3},
+                        kEveryRound);
   engine.arrive(0, job(1, 1e6));
   std::vector<double> pauses;
   const auto note = [&](const Commands& commands) {
@@ -118,7 +122,8 @@ TEST(ChargeArtifact, WithASlotOfThreeSecondsTheFourthRoundRestartsAndForgetsAfte
 }
 
 TEST(ChargeArtifact, ALargeClusterPaysItsHigherConstants) {
-  ScriptedEngine engine(World{.cluster = "32x8", .accounting = Accounting::Artifact}, kEveryRound);
+  ScriptedEngine engine(World{.cluster = "32x8", .accounting = ResizeCostModel::Artifact},
+                        kEveryRound);
   engine.arrive(0, job(1, 1000));
 
   const Commands start = engine.round(0, {{1, 1}});
@@ -127,7 +132,8 @@ TEST(ChargeArtifact, ALargeClusterPaysItsHigherConstants) {
 }
 
 TEST(ChargeArtifact, OnStartChargesStartsAndResumptionsOnly) {
-  ScriptedEngine engine(World{.accounting = Accounting::Artifact, .slot_seconds = 60}, kOnStart);
+  ScriptedEngine engine(World{.accounting = ResizeCostModel::Artifact, .slot_seconds = 60},
+                        kOnStart);
   engine.arrive(0, job(1, 1000));
 
   const Commands start = engine.round(0, {{1, 2}});
@@ -143,7 +149,7 @@ TEST(ChargeArtifact, OnStartChargesStartsAndResumptionsOnly) {
 }
 
 TEST(ChargeArtifact, FreePoliciesPayNothing) {
-  ScriptedEngine engine(World{.accounting = Accounting::Artifact}, kFree);
+  ScriptedEngine engine(World{.accounting = ResizeCostModel::Artifact}, kFree);
   engine.arrive(0, job(1, 1000));
 
   const Commands start = engine.round(0, {{1, 2}});
@@ -154,7 +160,8 @@ TEST(ChargeArtifact, FreePoliciesPayNothing) {
 }
 
 TEST(ChargeArtifact, AStallDelaysTheFinish) {
-  ScriptedEngine engine(World{.accounting = Accounting::Artifact, .slot_seconds = 60}, kEveryRound);
+  ScriptedEngine engine(World{.accounting = ResizeCostModel::Artifact, .slot_seconds = 60},
+                        kEveryRound);
   engine.arrive(0, job(1, 100));
   engine.round(0, {{1, 1}});
   const Instant before = engine.job(1).progress.finish(100);

@@ -71,7 +71,7 @@ class RandomRun {
     last_ = commands;
     for (const Answer& answer : only<Answer>(commands)) {
       if (answer.verdict.kind == VerdictKind::Offer) {
-        feed(Reply{.job = answer.verdict.job, .accepted = ++offers_ % 3 != 0});
+        feed(OfferReply{.job = answer.verdict.job, .accepted = ++offers_ % 3 != 0});
         last_.insert(last_.begin(), commands.begin(), commands.end());
       }
     }
@@ -124,10 +124,11 @@ class RandomRun {
     const JobId id = any_job();
     const JobState* job = engine_.state().jobs.find(id);
     const int share = job == nullptr ? 1 : job->share;
-    return Measured{.job = id,
-                    .done = job == nullptr ? 0 : job->progress.at(now_) * random_.uniform(0.9, 1),
-                    .speed = random_.chance(0.5) ? 0.9 * share : 0,
-                    .workers = share - (random_.chance(0.1) ? 1 : 0)};
+    return ProgressReport{
+        .job = id,
+        .done = job == nullptr ? 0 : job->progress.at(now_) * random_.uniform(0.9, 1),
+        .speed = random_.chance(0.5) ? 0.9 * share : 0,
+        .workers = share - (random_.chance(0.1) ? 1 : 0)};
   }
 
   Engine& engine_;
@@ -141,7 +142,7 @@ class RandomRun {
   std::string journal_;
 };
 
-inline constexpr std::array<Accounting, 3> kAccountings = {Accounting::None, Accounting::Artifact,
-                                                           Accounting::Physical};
+inline constexpr std::array<ResizeCostModel, 3> kAccountings = {
+    ResizeCostModel::None, ResizeCostModel::Artifact, ResizeCostModel::Physical};
 
 }  // namespace rubato

@@ -28,9 +28,9 @@ namespace rubato {
                  .speed = 1.0 * gpus};
     rows.push_back(row);
     row.model = "close";
-    row.span = Span::Node;
+    row.span = Locality::Node;
     rows.push_back(row);
-    for (const Span span : {Span::Rack, Span::Across}) {
+    for (const Locality span : {Locality::Rack, Locality::Across}) {
       row.span = span;
       row.speed = gpus == 1 ? 1.0 : 0.5 * gpus;
       rows.push_back(row);
@@ -51,7 +51,7 @@ namespace rubato {
 
 struct World {
   std::string cluster = "1x4";
-  Accounting accounting = Accounting::None;
+  ResizeCostModel accounting = ResizeCostModel::None;
   double slot_seconds = 1;
   std::uint64_t seed = 0;
   bool grid = false;

@@ -281,7 +281,7 @@ TEST_F(WarmLauncherTest, StartsColdWhereAModuleStandsInTheWay) {
 
   EXPECT_EQ(next_end().cause.kind, ExitKind::Finished);
   EXPECT_EQ(log(1), "mine\n");
-  EXPECT_THAT(all_notes(), testing::HasSubstr("json.py stands beside the script"));
+  EXPECT_THAT(all_notes(), testing::HasSubstr("json.py beside the script shadows"));
 }
 
 constexpr const char* kUntilToldToEnd =

@@ -206,7 +206,7 @@ TEST_F(ScriptEndTest, KillsALeaderThatShowsNoSignOfLife) {
   EXPECT_EQ(WTERMSIG(status), SIGKILL);
   lose_to_signal(SIGKILL);
 
-  EXPECT_THAT(timeline().workers[0].cause, HasSubstr("no sign of life"));
+  EXPECT_THAT(timeline().workers[0].cause, HasSubstr("no heartbeat"));
   EXPECT_THAT(launcher_.started, ElementsAre(WorkerId{1}, WorkerId{2}));
 }
 
@@ -221,7 +221,7 @@ TEST_F(ScriptEndTest, StartsALeaderAgainThatNeverSaysAWord) {
   }
 
   EXPECT_EQ(timeline().outcome, JobOutcome::Failed);
-  EXPECT_THAT(timeline().reason, HasSubstr("not a word since its start"));
+  EXPECT_THAT(timeline().reason, HasSubstr("no hello since its start"));
 }
 
 TEST_F(ScriptEndTest, AnInterpreterThatLoadsNothingOfOursIsNotWaitedFor) {
@@ -269,7 +269,7 @@ TEST_F(ScriptEndTest, EndsWhatIsLeftIfNobodyTakesItsPlace) {
   turn_until([&] { return launcher_.has_killed(1); });
   lose(ExitKind::KilledByUs, {.signal = SIGKILL});
 
-  EXPECT_THAT(timeline().workers[0].cause, HasSubstr("without its line"));
+  EXPECT_THAT(timeline().workers[0].cause, HasSubstr("disconnected"));
   EXPECT_THAT(launcher_.started, ElementsAre(WorkerId{1}, WorkerId{2}));
 }
 

@@ -18,21 +18,21 @@ void ScriptRun::take_connections() {
   auto arrived = listener_.accept();
   if (arrived) {
     for (UnixChannel& channel : *arrived) {
-      strangers_.push_back(std::move(channel));
+      pending_connections_.push_back(std::move(channel));
     }
   }
 }
 
 // A stranger becomes the leader by its first frame; whoever says anything else is dropped.
-void ScriptRun::hear_strangers() {
-  for (std::size_t i = 0; i < strangers_.size();) {
-    auto frames = strangers_[i].receive();
+void ScriptRun::accept_hellos() {
+  for (std::size_t i = 0; i < pending_connections_.size();) {
+    auto frames = pending_connections_[i].receive();
     if (frames && frames->empty()) {
       ++i;
       continue;
     }
-    UnixChannel channel = std::move(strangers_[i]);
-    strangers_.erase(strangers_.begin() + static_cast<std::ptrdiff_t>(i));
+    UnixChannel channel = std::move(pending_connections_[i]);
+    pending_connections_.erase(pending_connections_.begin() + static_cast<std::ptrdiff_t>(i));
     if (!frames || !admit(channel, frames->front())) {
       continue;
     }

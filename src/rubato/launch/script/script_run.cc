@@ -117,7 +117,7 @@ bool ScriptRun::turn(Duration wait, std::span<const int> also) {
   for (const int descriptor : also) {
     ready.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
   }
-  for (const UnixChannel& stranger : strangers_) {
+  for (const UnixChannel& stranger : pending_connections_) {
     ready.push_back({.fd = stranger.descriptor(), .events = POLLIN, .revents = 0});
   }
   if (leader_ && leader_->channel) {
@@ -133,7 +133,7 @@ bool ScriptRun::turn(Duration wait, std::span<const int> also) {
   hear();
   look_after_process();
   take_connections();
-  hear_strangers();
+  accept_hellos();
   for (const WorkerEnd& end : launcher_.ended()) {
     on_ended(end);
   }
@@ -365,13 +365,13 @@ void ScriptRun::find_silent() {
     leader_->heard = moment;
     leader_->is_overdue = true;
     leader_->verdict =
-        fmt::format("not a word since its start for {:.3g} s", to_seconds(options_.start_patience));
+        fmt::format("no hello since its start for {:.3g} s", to_seconds(options_.start_patience));
     log_line(stderr, "rubato: worker {}: {}; it is started again", leader_->worker.value,
              leader_->verdict);
     [[maybe_unused]] const Status killed = launcher_.signal(leader_->worker, SIGKILL);
   } else if (leader_->has_spoken && !leader_->is_finished &&
              moment - leader_->heard > options_.patience) {
-    kill_leader(fmt::format("no sign of life for {:.3g} s", to_seconds(options_.patience)));
+    kill_leader(fmt::format("no heartbeat for {:.3g} s", to_seconds(options_.patience)));
   }
 }
 
@@ -395,7 +395,7 @@ void ScriptRun::find_cut_off(Clock::time_point moment) {
   leader_->cut_off = moment;
   if (leader_->verdict.empty()) {
     leader_->verdict =
-        fmt::format("without its line for {:.3g} s", to_seconds(options_.reconnect_patience));
+        fmt::format("disconnected for {:.3g} s", to_seconds(options_.reconnect_patience));
   }
   [[maybe_unused]] const Status killed = launcher_.signal(leader_->worker, SIGKILL);
 }

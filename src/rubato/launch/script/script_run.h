@@ -142,7 +142,7 @@ class ScriptRun final : public TrainingRun {
   void send(const wire::script::ToScript& message, const std::vector<int>& lent = {});
   void tell_rest();
   void take_connections();
-  void hear_strangers();
+  void accept_hellos();
   [[nodiscard]] bool admit(UnixChannel& channel, const Frame& frame);
   void come_back(const wire::script::Hello& hello);
   void welcome(bool is_first);
@@ -188,8 +188,8 @@ class ScriptRun final : public TrainingRun {
   Clock::time_point began_;
   Clock::time_point last_turn_;
 
-  std::optional<Leader> leader_;        // While its process runs.
-  std::vector<UnixChannel> strangers_;  // Connected, not introduced yet.
+  std::optional<Leader> leader_;                  // While its process runs.
+  std::vector<UnixChannel> pending_connections_;  // Connected, not introduced yet.
   std::uint64_t connections_ = 0;
   Order order_;
   std::uint64_t known_step_ = 0;    // Committed, as far as we know.

@@ -50,7 +50,7 @@ std::optional<std::string> WarmPool::start(const ZygoteKey& key, ZygoteRequest r
   if (!nests_.contains(key) && nests_.size() >= options_.zygotes_max && !make_room()) {
     return fmt::format("all {} warm interpreters have workers of other kinds", nests_.size());
   }
-  Nest& nest = nests_[key];
+  ZygoteSlot& nest = nests_[key];
   if (!nest.unfit.empty()) {
     return nest.unfit;
   }
@@ -96,7 +96,7 @@ bool WarmPool::make_room() {
 }
 
 // One request at a time, so that none waits in a socket that nobody reads.
-void WarmPool::ask(Nest& nest, Moment now) {
+void WarmPool::ask(ZygoteSlot& nest, Moment now) {
   while (nest.is_ready && !nest.has_asked && !nest.waiting.empty()) {
     const ZygoteRequest& request = nest.waiting.front();
     if (Status status = nest.zygote->request(request); !status) {
@@ -110,7 +110,7 @@ void WarmPool::ask(Nest& nest, Moment now) {
   }
 }
 
-void WarmPool::hear(const ZygoteKey& key, Nest& nest, Moment now, Watch& watch) {
+void WarmPool::hear(const ZygoteKey& key, ZygoteSlot& nest, Moment now, Watch& watch) {
   for (ZygoteNews& news : nest.zygote->receive()) {
     heed(key, nest, std::move(news), watch);
     if (!nest.zygote) {
@@ -120,7 +120,7 @@ void WarmPool::hear(const ZygoteKey& key, Nest& nest, Moment now, Watch& watch) 
   ask(nest, now);
 }
 
-void WarmPool::heed(const ZygoteKey& key, Nest& nest, ZygoteNews news, Watch& watch) {
+void WarmPool::heed(const ZygoteKey& key, ZygoteSlot& nest, ZygoteNews news, Watch& watch) {
   const auto is_asked = [&] { return nest.has_asked && nest.waiting.front().token == news.token; };
   switch (news.word) {
     case ZygoteWord::Ready:
@@ -132,7 +132,7 @@ void WarmPool::heed(const ZygoteKey& key, Nest& nest, ZygoteNews news, Watch& wa
       return;
     case ZygoteWord::Started:
       if (is_asked()) {
-        hatch(key, nest, std::move(news), watch);
+        fork_worker(key, nest, std::move(news), watch);
       }
       return;
     case ZygoteWord::Refused:
@@ -161,12 +161,13 @@ void WarmPool::heed(const ZygoteKey& key, Nest& nest, ZygoteNews news, Watch& wa
 }
 
 // Known to us and to the guard before it runs.
-void WarmPool::hatch(const ZygoteKey& key, Nest& nest, ZygoteNews news, Watch& watch) {
+void WarmPool::fork_worker(const ZygoteKey& key, ZygoteSlot& nest, ZygoteNews news, Watch& watch) {
   if (options_.guard >= 0) {
     GroupGuard::watch(options_.guard, news.pid);
   }
   watch.add(news.pidfd.get());
-  hatchlings_[news.token] = Hatchling{.pid = news.pid, .pidfd = std::move(news.pidfd), .key = key};
+  hatchlings_[news.token] =
+      ForkedWorker{.pid = news.pid, .pidfd = std::move(news.pidfd), .key = key};
   news_.push_back({.word = WarmWord::Started, .token = news.token});
   nest.waiting.pop_front();
   nest.has_asked = false;
@@ -184,7 +185,7 @@ void WarmPool::end(std::uint64_t token, WarmNews news) {
 }
 
 // The zygote is dead after this, so whoever it has not been told to let go never runs.
-void WarmPool::give_up(const ZygoteKey& key, Nest& nest, const std::string& why) {
+void WarmPool::give_up(const ZygoteKey& key, ZygoteSlot& nest, const std::string& why) {
   nest.zygote->kill();
   nest.zygote.reset();
   nest.has_asked = false;
@@ -219,7 +220,7 @@ void WarmPool::look_for_dead(Moment now, Watch& watch) {
   }
 }
 
-void WarmPool::settle_orphan(std::uint64_t token, Hatchling& hatchling, Moment now) {
+void WarmPool::settle_orphan(std::uint64_t token, ForkedWorker& hatchling, Moment now) {
   auto status = inherited_end(hatchling.pidfd.get());
   if (!status) {
     status = ended_elsewhere(hatchling.pidfd.get(), hatchling.pid);
@@ -237,7 +238,7 @@ void WarmPool::lose_patience(Moment now) {
   for (auto& [key, nest] : nests_) {
     const bool is_late = !nest.waiting.empty() && now - nest.since >= options_.patience;
     const bool is_silent = std::ranges::any_of(hatchlings_, [&, &key = key](const auto& entry) {
-      const Hatchling& hatchling = entry.second;
+      const ForkedWorker& hatchling = entry.second;
       return hatchling.key == key && !hatchling.is_orphan && hatchling.dead_since &&
              now - *hatchling.dead_since >= options_.patience;
     });

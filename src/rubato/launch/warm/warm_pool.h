@@ -57,7 +57,7 @@ class WarmPool {
   [[nodiscard]] std::optional<std::chrono::nanoseconds> alarm(Moment now) const;
 
  private:
-  struct Nest {
+  struct ZygoteSlot {
     std::optional<Zygote> zygote{};
     bool is_ready = false;
     std::deque<ZygoteRequest> waiting{};  // The first may have been asked for.
@@ -66,7 +66,7 @@ class WarmPool {
     std::string unfit{};  // Why it is never used again.
     int starts = 0;
   };
-  struct Hatchling {
+  struct ForkedWorker {
     pid_t pid = -1;
     Descriptor pidfd{};
     ZygoteKey key{};
@@ -75,19 +75,19 @@ class WarmPool {
   };
 
   [[nodiscard]] bool make_room();
-  void ask(Nest& nest, Moment now);
-  void hear(const ZygoteKey& key, Nest& nest, Moment now, Watch& watch);
-  void heed(const ZygoteKey& key, Nest& nest, ZygoteNews news, Watch& watch);
-  void hatch(const ZygoteKey& key, Nest& nest, ZygoteNews news, Watch& watch);
+  void ask(ZygoteSlot& nest, Moment now);
+  void hear(const ZygoteKey& key, ZygoteSlot& nest, Moment now, Watch& watch);
+  void heed(const ZygoteKey& key, ZygoteSlot& nest, ZygoteNews news, Watch& watch);
+  void fork_worker(const ZygoteKey& key, ZygoteSlot& nest, ZygoteNews news, Watch& watch);
   void end(std::uint64_t token, WarmNews news);
-  void give_up(const ZygoteKey& key, Nest& nest, const std::string& why);
+  void give_up(const ZygoteKey& key, ZygoteSlot& nest, const std::string& why);
   void look_for_dead(Moment now, Watch& watch);
-  void settle_orphan(std::uint64_t token, Hatchling& hatchling, Moment now);
+  void settle_orphan(std::uint64_t token, ForkedWorker& hatchling, Moment now);
   void lose_patience(Moment now);
 
   WarmPoolOptions options_;
-  std::map<ZygoteKey, Nest> nests_{};
-  std::map<std::uint64_t, Hatchling> hatchlings_{};  // By token.
+  std::map<ZygoteKey, ZygoteSlot> nests_{};
+  std::map<std::uint64_t, ForkedWorker> hatchlings_{};  // By token.
   std::vector<WarmNews> news_{};
 };
 

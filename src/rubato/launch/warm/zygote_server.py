@@ -144,7 +144,7 @@ class Server:
     def start(self, request, descriptors):
         in_the_way = shadowed(request)
         if in_the_way is not None:
-            why = f"a {in_the_way} stands beside the script, which would be loaded instead of ours"
+            why = f"a {in_the_way} beside the script shadows the package of that name"
             self.channel.send(("refused", request.token.decode(), why))
             for number in descriptors:
                 os.close(number)

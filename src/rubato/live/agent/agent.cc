@@ -108,7 +108,7 @@ void Agent::send(const wire::ToAgent& message) {
 void Agent::greet() {
   {
     const std::scoped_lock lock(mutex_);
-    is_to_greet_ = true;
+    hello_pending_ = true;
   }
   ring();
 }
@@ -158,9 +158,9 @@ void Agent::run(const std::stop_token& stop) {
       running.push_back(job);
     }
     for (const std::string& job : running) {
-      look_after(job);
+      poll_supervisor(job);
     }
-    keep_time();
+    send_heartbeat();
     wait();
   }
 }
@@ -186,7 +186,7 @@ void Agent::take_messages() {
   {
     const std::scoped_lock lock(mutex_);
     messages = std::exchange(messages_, {});
-    is_to_greet = std::exchange(is_to_greet_, false);
+    is_to_greet = std::exchange(hello_pending_, false);
   }
   if (is_to_greet) {
     carry_out(book_.hello());
@@ -200,7 +200,7 @@ void Agent::take_messages() {
   }
 }
 
-void Agent::look_after(const std::string& job) {
+void Agent::poll_supervisor(const std::string& job) {
   ConductProcess& process = conducts_.at(job);
   if (process.connect()) {
     carry_out(book_.on_connected(job));
@@ -209,12 +209,12 @@ void Agent::look_after(const std::string& job) {
     carry_out(book_.on_word(job, word));
   }
   if (process.is_gone()) {
-    bury(job);
+    report_supervisor_exit(job);
   }
 }
 
 // Nobody conducts the job: says how it ended, once all that it started has ended too.
-void Agent::bury(const std::string& job) {
+void Agent::report_supervisor_exit(const std::string& job) {
   const ConductFiles files = files_of(job);
   auto ended = files.read_ended();
   if (!ended) {
@@ -234,7 +234,7 @@ void Agent::bury(const std::string& job) {
   carry_out(book_.on_ended(*ended));
 }
 
-void Agent::keep_time() {
+void Agent::send_heartbeat() {
   const auto moment = Clock::now();
   if (moment >= next_alive_) {
     next_alive_ = moment + options_.alive;

@@ -52,9 +52,9 @@ class Agent final : public AgentPort {
   void find_job(const std::string& name);
   void wait();
   void take_messages();
-  void look_after(const std::string& job);
-  void bury(const std::string& job);
-  void keep_time();
+  void poll_supervisor(const std::string& job);
+  void report_supervisor_exit(const std::string& job);
+  void send_heartbeat();
   void carry_out(const AgentActions& actions);
   void start(const std::string& job);
   void keep(const wire::ConductOrder& order);
@@ -74,7 +74,7 @@ class Agent final : public AgentPort {
 
   std::mutex mutex_;
   std::vector<wire::ToAgent> messages_{};
-  bool is_to_greet_ = true;
+  bool hello_pending_ = true;
   std::jthread thread_{};
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 Environment conduct_environment() {
   Environment environment = inherited_environment();
-  environment.erase("RUBATO_TOKEN");  // Opens the controller's door.
+  environment.erase("RUBATO_TOKEN");  // It is the controller's.
   return environment;
 }
 

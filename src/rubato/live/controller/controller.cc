@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 
 #include "rubato/base/check.h"
-#include "rubato/live/controller/agent_words.h"
+#include "rubato/live/controller/agent_report_limits.h"
 #include "rubato/wire/timestamp.h"
 
 namespace rubato {
@@ -28,8 +28,8 @@ std::vector<int> slots_of(const std::vector<LiveNode>& nodes) {
 // A measured speed, or zero if the belief is as good: no two seconds are quite alike, and plans
 // leave a margin for that. Steps that fall behind nevertheless are counted as such.
 double speed_news(const JobState* state, double speed, double tolerance) {
-  const double believed = state == nullptr ? 0 : state->progress.speed;
-  return std::abs(speed - believed) <= tolerance * believed ? 0 : speed;
+  const double sanitized = state == nullptr ? 0 : state->progress.speed;
+  return std::abs(speed - sanitized) <= tolerance * sanitized ? 0 : speed;
 }
 
 // For causes: they are told to the owners of other jobs, who may not know what this one is called.
@@ -196,7 +196,7 @@ void Controller::take(const wire::AgentHello& hello) {
 }
 
 void Controller::take(const wire::JobReport& said) {
-  const wire::JobReport report = believed(said);
+  const wire::JobReport report = sanitized(said);
   const auto found = jobs_.find(job_id_of(report.job()));
   if (found == jobs_.end() || is_over(found->second.state) || is_foreign(found->second)) {
     return;
@@ -224,13 +224,13 @@ void Controller::take(const wire::JobReport& said) {
   cause_ = {.text = fmt::format("measured speed of {}", numbered(job))};
   // While workers come and go the engine believes in what it ordered; recovery is the job's own.
   const bool is_settled = report.order() == job.order && report.workers() == job.share;
-  feed(Measured{.job = job.engine_id,
-                .done = estimated_done(job),
-                .speed = is_settled && job.state == LiveState::Running
-                             ? speed_news(engine_->state().jobs.find(job.engine_id), report.speed(),
-                                          options_.margin / 2)
-                             : 0,
-                .workers = job.share});
+  feed(ProgressReport{.job = job.engine_id,
+                      .done = estimated_done(job),
+                      .speed = is_settled && job.state == LiveState::Running
+                                   ? speed_news(engine_->state().jobs.find(job.engine_id),
+                                                report.speed(), options_.margin / 2)
+                                   : 0,
+                      .workers = job.share});
   check_promise(job);
 }
 
@@ -255,7 +255,7 @@ void Controller::take(const wire::SlotsHeld& held) {
 }
 
 void Controller::take(const wire::JobEnded& said) {
-  const wire::JobEnded ended = believed(said);
+  const wire::JobEnded ended = sanitized(said);
   const auto found = jobs_.find(job_id_of(ended.job()));
   wire::ToAgent forget;
   forget.mutable_forget()->set_job(ended.job());
@@ -346,7 +346,7 @@ void Controller::on_loss(LiveJob& job, const wire::JobEnded& ended) {
   cause_ = {.text = fmt::format("{} lost its workers", numbered(job))};
   tell("job.recovering", job, fmt::format("{}: {}", title(job), ended.detail()));
   if (job.share > 0) {
-    feed(Measured{.job = job.engine_id, .done = std::max(0.0, job.done - job.base)});
+    feed(ProgressReport{.job = job.engine_id, .done = std::max(0.0, job.done - job.base)});
   }
 }
 

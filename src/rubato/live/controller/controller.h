@@ -220,7 +220,7 @@ class Controller {
   int promises_due_ = 0;    // Of jobs that succeeded.
   int promises_kept_ = 0;   // Of those.
   Instant outlook_from_{};  // Start of the second for which forecasts are counted.
-  long outlook_visits_ = 0;
+  long forecast_budget_ = 0;
 
   // While one input is handled.
   Effects effects_;

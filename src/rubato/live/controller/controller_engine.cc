@@ -53,7 +53,7 @@ bool keeps_quotes(const std::string& policy) {
 Result<Engine> Controller::make_engine(const std::string& policy, std::size_t nodes) const {
   const Topology machines = topology_of(std::span(nodes_).first(nodes));
   return Engine::make(machines, SpeedBook({}, machines), with_grace(policy, options_),
-                      EngineOptions{.accounting = Accounting::Physical,
+                      EngineOptions{.accounting = ResizeCostModel::Physical,
                                     .slot = options_.slot,
                                     .restart = options_.resize_pause,
                                     .firm_quotes = policy == options_.policy || keeps_quotes(policy)
@@ -73,7 +73,7 @@ void Controller::carry_out_all(const Commands& commands) {
   while (!offers_.empty()) {
     const Verdict offer = offers_.front();
     offers_.pop_front();
-    feed(Reply{.job = offer.job, .accepted = true});
+    feed(OfferReply{.job = offer.job, .accepted = true});
   }
 }
 
@@ -140,11 +140,11 @@ void Controller::arrive(LiveJob& job) {
 void Controller::quote_finish(LiveJob& job) {
   if (now_ - outlook_from_ >= kOutlookSpan) {
     outlook_from_ = now_;
-    outlook_visits_ = 0;
+    forecast_budget_ = 0;
   }
-  const long left = std::min(kOutlookVisits - outlook_visits_, kForecastVisitsMax);
+  const long left = std::min(kOutlookVisits - forecast_budget_, kForecastVisitsMax);
   const Forecast outlook = forecast(*engine_, job.engine_id, left);
-  outlook_visits_ += outlook.visits;
+  forecast_budget_ += outlook.visits;
   if (outlook.is_known()) {
     job.promise.quoted_finish = outlook.finish;
     job.promise.is_simulated = true;

@@ -201,7 +201,7 @@ std::string Controller::save() const {
   to.set_training(training_);
   to.mutable_quote_errors()->Assign(quote_errors().begin(), quote_errors().end());
   to.set_outlook_from_us(micros(outlook_from_));
-  to.set_outlook_visits(outlook_visits_);
+  to.set_outlook_visits(forecast_budget_);
   to.set_engine_nodes(static_cast<int>(engine_nodes_));
   to.set_engine(engine_->save());
   if (shadow_) {
@@ -300,7 +300,7 @@ Result<Controller> Controller::load(const ControllerOptions& options, std::strin
     controller.quote_record_.add(error);
   }
   controller.outlook_from_ = moment_of(from.outlook_from_us());
-  controller.outlook_visits_ = from.outlook_visits();
+  controller.forecast_budget_ = from.outlook_visits();
   return controller;
 }
 

@@ -39,10 +39,10 @@ std::pair<double, double> speeds_after(double times) {
   const JobId id = world.submit(2000, 0);
   world.run(5);
   const auto& job = job_in(world, id);
-  const auto believed = [&] {
+  const auto sanitized = [&] {
     return world.controller().engine().state().jobs.at(job.engine_id).progress.speed;
   };
-  const double before = believed();
+  const double before = sanitized();
   wire::JournalInput input;
   input.mutable_report()->set_job("1");
   input.mutable_report()->set_order(job.order);
@@ -50,7 +50,7 @@ std::pair<double, double> speeds_after(double times) {
   input.mutable_report()->set_done(job.done);
   input.mutable_report()->set_speed(before * times);
   world.play(input);
-  return {before, believed()};
+  return {before, sanitized()};
 }
 
 TEST(Controller, TakesNoNoticeOfSpeedsThatPlansHaveAMarginFor) {
@@ -68,21 +68,21 @@ std::pair<double, double> belief_after(double less) {
   ControllerWorld world(1, 4, 1);
   const JobId id = world.submit(2000, 0);
   world.run(5);
-  const auto believed = [&] {
+  const auto sanitized = [&] {
     return world.controller()
         .engine()
         .state()
         .jobs.at(job_in(world, id).engine_id)
         .progress.at(world.now());
   };
-  const double before = believed();
+  const double before = sanitized();
   wire::JournalInput input;
   input.mutable_report()->set_job("1");
   input.mutable_report()->set_order(job_in(world, id).order);
   input.mutable_report()->set_workers(job_in(world, id).workers);
   input.mutable_report()->set_done(before - less);
   world.play(input);
-  return {before, believed()};
+  return {before, sanitized()};
 }
 
 TEST(Controller, AStepUnderWayIsNoDelay) {

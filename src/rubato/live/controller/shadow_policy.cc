@@ -167,7 +167,7 @@ void ShadowPolicy::obey(const Commands& commands) {
     const auto* answer = std::get_if<Answer>(&command);
     if (answer != nullptr && answer->verdict.kind == VerdictKind::Offer) {
       // As the live platform answers for its users.
-      feed(Reply{.job = answer->verdict.job, .accepted = true});
+      feed(OfferReply{.job = answer->verdict.job, .accepted = true});
     }
   }
 }

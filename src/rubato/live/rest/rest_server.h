@@ -1,4 +1,4 @@
-// The platform's front door: the REST interface on a port.
+// The platform's REST interface on a port.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 #include <fmt/core.h>
 
-#include "rubato/live/controller/agent_words.h"
+#include "rubato/live/controller/agent_report_limits.h"
 #include "rubato/live/journal/repair_text.h"
 #include "rubato/wire/log_line.h"
 
@@ -320,7 +320,7 @@ bool Service::tells_news(const std::string& agent, const wire::JobReport& said) 
   if (!controller_.is_with(id, agent)) {
     return false;
   }
-  const wire::JobReport report = believed(said);
+  const wire::JobReport report = sanitized(said);
   reports_[id] = report;
   auto& [at, last] = journalled_[id];
   const bool is_news =

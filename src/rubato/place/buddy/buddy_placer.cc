@@ -14,7 +14,7 @@ namespace {
 template <typename Better>
 GpuRanges closer_or_same(PoolSpace& space, GpuRanges taken, const Better& better) {
   const Closeness now = space.closeness(taken);
-  if (now.span == Span::Node) {
+  if (now.span == Locality::Node) {
     return taken;
   }
   space.give(taken);
@@ -125,7 +125,7 @@ bool BuddyPlacer::fits_already(const PlaceRequest& request) {
   const bool stays = held != nullptr && held->pool == request.pool;
   const GpuRanges own = stays ? held->ranges : GpuRanges{};
   const GpuRanges trial = stays ? resized(here, own, request) : take_close(here, request.workers);
-  const Span span = here.closeness(trial).span;
+  const Locality span = here.closeness(trial).span;
   here.give(trial);
   here.take(own);
   return span <= here.narrowest_span(request.workers);

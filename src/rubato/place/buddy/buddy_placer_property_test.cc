@@ -50,7 +50,7 @@ class World {
     const auto first = owner_.begin() + node.first_gpu;
     return up_[node.id.value] ? static_cast<int>(std::count(first, first + node.gpus, kNobody)) : 0;
   }
-  [[nodiscard]] Span span(JobId job) const { return topology_.span_of(*placer_.find(job)); }
+  [[nodiscard]] Locality span(JobId job) const { return topology_.span_of(*placer_.find(job)); }
 
   void place(JobId job, int workers) {
     const int has = workers_.contains(job.value) ? workers_.at(job.value) : 0;
@@ -316,9 +316,9 @@ TEST(BuddyPlacerProperty, ANewJobIsAsCloseAsTheFreeGpusPermit) {
       const auto workers = static_cast<int>(world.random().integer(1, free));
       const auto rack =
           std::ranges::max_element(rack_free, {}, [](const auto& each) { return each.second; });
-      const Span best = std::ranges::max(node_free) >= workers ? Span::Node
-                        : rack->second >= workers              ? Span::Rack
-                                                               : Span::Across;
+      const Locality best = std::ranges::max(node_free) >= workers ? Locality::Node
+                            : rack->second >= workers              ? Locality::Rack
+                                                                   : Locality::Across;
 
       world.place(JobId{1000}, workers);
 

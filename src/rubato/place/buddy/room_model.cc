@@ -16,10 +16,10 @@ Hold hold_of(const PoolSpace& space, const RoomJob& job) {
     return Hold::Node;
   }
   const int gpus_per_node = space.gpus_per_node();
-  const Span narrowest = space.narrowest_span(job.gpus);
+  const Locality narrowest = space.narrowest_span(job.gpus);
   const bool in_rack =
       space.node(job.parts.front().node).rack == space.node(job.parts.back().node).rack;
-  if (!in_rack || narrowest == Span::Across) {
+  if (!in_rack || narrowest == Locality::Across) {
     return Hold::Loose;
   }
   const auto is_whole = [&](const NodePart& part) { return part.gpus == gpus_per_node; };
@@ -27,7 +27,8 @@ Hold hold_of(const PoolSpace& space, const RoomJob& job) {
     return Hold::Rack;
   }
   const int nodes_min = (job.gpus + gpus_per_node - 1) / gpus_per_node;
-  const bool is_tight = narrowest == Span::Rack && static_cast<int>(job.parts.size()) == nodes_min;
+  const bool is_tight =
+      narrowest == Locality::Rack && static_cast<int>(job.parts.size()) == nodes_min;
   return is_tight ? Hold::Stuck : Hold::Loose;
 }
 

@@ -60,12 +60,12 @@ bool clear(RoomModel& model, const Candidate& candidate, int gpus) {
 
 std::optional<std::vector<Relocation>> plan_room(const PoolSpace& space,
                                                  const RoomRequest& request) {
-  const Span narrowest = space.narrowest_span(request.workers);
-  if (narrowest == Span::Across) {
+  const Locality narrowest = space.narrowest_span(request.workers);
+  if (narrowest == Locality::Across) {
     return std::nullopt;
   }
   const RoomModel start(space, request);
-  std::vector<Candidate> candidates = narrowest == Span::Node
+  std::vector<Candidate> candidates = narrowest == Locality::Node
                                           ? nodes_to_clear(space, start, request.workers)
                                           : racks_to_clear(space, start, request.workers);
   std::ranges::stable_sort(candidates, {}, &Candidate::moved_gpus);

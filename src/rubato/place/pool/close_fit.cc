@@ -207,7 +207,7 @@ GpuRanges take_near(PoolSpace& space, std::span<const GpuRange> own, int gpus) {
           space.tree().pick_near(space.node(node).gpus, inside(own, space.node(node).gpus), more));
     }
   }
-  if (const Closeness now = space.closeness(own); now.span != Span::Across) {
+  if (const Closeness now = space.closeness(own); now.span != Locality::Across) {
     gathering.add_from_rack(space.node(space.node_at(own.front().first)).rack);
   }
   gathering.add_from_anywhere();

@@ -94,20 +94,21 @@ Closeness PoolSpace::closeness(std::span<const GpuRange> ranges) const {
   const std::vector<int> held = nodes_of(ranges);
   Closeness close{.nodes = static_cast<int>(held.size())};
   if (held.size() > 1) {
-    close.span = node(held.front()).rack == node(held.back()).rack ? Span::Rack : Span::Across;
+    close.span =
+        node(held.front()).rack == node(held.back()).rack ? Locality::Rack : Locality::Across;
   }
   return close;
 }
 
-Span PoolSpace::narrowest_span(int gpus) const {
+Locality PoolSpace::narrowest_span(int gpus) const {
   const auto fits_node = [gpus](const NodeSpace& node) {
     return node.up && node.gpus.count >= gpus;
   };
   if (gpus <= gpus_per_node_ && std::ranges::any_of(nodes_, fits_node)) {
-    return Span::Node;
+    return Locality::Node;
   }
   const auto fits_rack = [gpus](const RackSpace& rack) { return rack.capacity >= gpus; };
-  return std::ranges::any_of(racks_, fits_rack) ? Span::Rack : Span::Across;
+  return std::ranges::any_of(racks_, fits_rack) ? Locality::Rack : Locality::Across;
 }
 
 // Keeps all orders true to one node's number of free GPUs.

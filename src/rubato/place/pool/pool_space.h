@@ -31,7 +31,7 @@ struct RackSpace {
 
 /// How close together some GPUs are; less is better.
 struct Closeness {
-  Span span = Span::Node;
+  Locality span = Locality::Node;
   int nodes = 0;
 
   friend bool operator<(const Closeness& left, const Closeness& right) {
@@ -58,7 +58,7 @@ class PoolSpace {
   [[nodiscard]] std::vector<int> nodes_of(std::span<const GpuRange> ranges) const;
   [[nodiscard]] Closeness closeness(std::span<const GpuRange> ranges) const;
   /// The narrowest span that could hold this many GPUs if all nodes that are up were free.
-  [[nodiscard]] Span narrowest_span(int gpus) const;
+  [[nodiscard]] Locality narrowest_span(int gpus) const;
 
   void take(std::span<const GpuRange> ranges);
   void give(std::span<const GpuRange> ranges);

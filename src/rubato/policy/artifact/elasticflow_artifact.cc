@@ -71,8 +71,8 @@ class ElasticFlowArtifact final : public Policy {
     } else if (const auto* arrival = std::get_if<Arrival>(&event)) {
       decision.verdicts.push_back(receive(view.jobs.at(arrival->job.id), view));
     } else if (const auto* completion = std::get_if<Completion>(&event)) {
-      strike_off(*completion, view);
-    } else if (const auto* report = std::get_if<Measured>(&event)) {
+      remove_job(*completion, view);
+    } else if (const auto* report = std::get_if<ProgressReport>(&event)) {
       notice_loss(report->job, view);
     } else if (std::holds_alternative<NodeChange>(event)) {
       next_round_ = std::min(next_round_, seconds_up(view.now));
@@ -110,7 +110,7 @@ class ElasticFlowArtifact final : public Policy {
   }
 
   // A finished job stays in the books until they say so; one that was cancelled leaves them.
-  void strike_off(const Completion& completion, const View& view) {
+  void remove_job(const Completion& completion, const View& view) {
     const auto found = std::ranges::find(books_, completion.job, &BookedJob::id);
     if (found == books_.end()) {
       return;

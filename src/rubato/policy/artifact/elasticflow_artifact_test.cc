@@ -45,7 +45,7 @@ Job job(std::uint64_t id, double arrival, double work, double deadline) {
 
 struct StageOptions {
   std::string_view cluster = "1x4";
-  Accounting accounting = Accounting::None;
+  ResizeCostModel accounting = ResizeCostModel::None;
   bool reloads = false;  // Before each event the policy is saved, made anew and loaded.
 };
 
@@ -91,7 +91,7 @@ class Stage {
     JobState& job = jobs_.at(JobId{id});
     give(job, 0);
     job.progress.done = 0;
-    tell(Measured{.job = JobId{id}});
+    tell(ProgressReport{.job = JobId{id}});
   }
 
   [[nodiscard]] int share(std::uint64_t id) const { return jobs_.at(JobId{id}).share; }
@@ -180,7 +180,7 @@ class Stage {
 
   // Every round stops every job, as ArtifactCharge::EveryRound says.
   void give(JobState& job, int workers) {
-    const bool pays = options_.accounting == Accounting::Artifact && workers > 0;
+    const bool pays = options_.accounting == ResizeCostModel::Artifact && workers > 0;
     const Duration pause = pays ? costs_.artifact(workers, false, false) : Duration{};
     const double speed = workers > 0 ? speeds_.curve(job.speed, PoolId{}).speed(workers) : 0;
     job.progress.change(now_, speed, pause);
@@ -257,7 +257,7 @@ TEST(ElasticFlowArtifact, ArrivalsWaitForTheRound) {
 }
 
 TEST(ElasticFlowArtifact, ThePauseItIgnoredMakesAJobLateAndThatVetoesOthers) {
-  Stage stage({.accounting = Accounting::Artifact});
+  Stage stage({.accounting = ResizeCostModel::Artifact});
   stage.submit({job(1, 0, 40, 10), job(2, 12, 1, 10000), job(3, 100, 1, 10000)});
 
   stage.run();
@@ -345,7 +345,7 @@ TEST(ElasticFlowArtifact, TakesTheEnginesWordForWhatIsLeft) {
 
 // Promises may be broken even without pauses: each round cuts time into slots of its own.
 TEST(ElasticFlowArtifact, FinishesWhatItAdmitsAndSurvivesReloading) {
-  for (const Accounting accounting : {Accounting::None, Accounting::Artifact}) {
+  for (const ResizeCostModel accounting : {ResizeCostModel::None, ResizeCostModel::Artifact}) {
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
       Stage plain({.accounting = accounting});
       Stage reloaded({.accounting = accounting, .reloads = true});

@@ -8,10 +8,10 @@
 namespace rubato::policy::artifact {
 namespace {
 
-constexpr int kNoStep = -1;       // In `share_`: the plan has no breakpoint here.
-constexpr int kNone = -1;         // In `widest_`: not even the smallest level is free.
-constexpr int kUnknown = -2;      // In `widest_`: not looked up yet.
-constexpr double kSliver = 1e-9;  // Steps that rounding may leave over.
+constexpr int kNoStep = -1;        // In `share_`: the plan has no breakpoint here.
+constexpr int kNone = -1;          // In `widest_`: not even the smallest level is free.
+constexpr int kUnknown = -2;       // In `widest_`: not looked up yet.
+constexpr double kMinWork = 1e-9;  // Steps that rounding may leave over.
 
 WholeSeconds seconds_up(double seconds) { return static_cast<WholeSeconds>(std::ceil(seconds)); }
 
@@ -105,7 +105,7 @@ class Fill {
       finish(done, end, before);
       return true;
     }
-    left_ = std::max(left_ - span(frame_.now, next) * level->speed, kSliver);
+    left_ = std::max(left_ - span(frame_.now, next) * level->speed, kMinWork);
     from_ = given > 1 ? second : before_due_;
     share_[from_] = 0;
     return false;
@@ -175,7 +175,7 @@ class Fill {
       take(at, gpus(used));
       if (used > kNone) {
         const double work = span(free_[at].from, free_[at + 1].from) * speed(used);
-        left_ = std::max(left_ - work, kSliver);
+        left_ = std::max(left_ - work, kMinWork);
       }
     }
     std::size_t at = std::max(from_, before_due_);

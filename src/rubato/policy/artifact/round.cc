@@ -70,7 +70,7 @@ std::vector<Reason> admit(Books& books, std::span<const BookedJob> arrivals, con
 
 void charge(Books& books, Groups& groups, const ResizeCost& costs) {
   std::ranges::stable_sort(books, std::greater{}, &BookedJob::gpus);
-  const bool is_charged = costs.accounting() == Accounting::Artifact;
+  const bool is_charged = costs.accounting() == ResizeCostModel::Artifact;
   const bool restarts = groups.begin_round(costs.rounds_between_restarts());
   for (BookedJob& job : books) {
     job.pause = 0;

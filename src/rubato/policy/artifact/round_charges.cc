@@ -22,7 +22,7 @@ void RoundCharges::restore(long rounds, Instant first) {
 }
 
 Duration RoundCharges::charge(const ResizeCost& costs, long round) {
-  if (costs.accounting() != Accounting::Artifact) {
+  if (costs.accounting() != ResizeCostModel::Artifact) {
     return Duration{};
   }
   // A restart forgets every communication group: who is changed then pays for it, and in the round
@@ -34,7 +34,7 @@ Duration RoundCharges::charge(const ResizeCost& costs, long round) {
 }
 
 Duration RoundCharges::restarts(const ResizeCost& costs, std::size_t rounds_after) const {
-  if (costs.accounting() != Accounting::Artifact) {
+  if (costs.accounting() != ResizeCostModel::Artifact) {
     return Duration{};
   }
   const long between = costs.rounds_between_restarts();

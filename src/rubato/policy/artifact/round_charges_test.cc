@@ -8,7 +8,9 @@ namespace rubato::policy::artifact {
 namespace {
 
 // Rounds restart everything once in `slot` of them.
-ResizeCost restarting_every(int slot) { return {Accounting::Artifact, 128, from_seconds(slot)}; }
+ResizeCost restarting_every(int slot) {
+  return {ResizeCostModel::Artifact, 128, from_seconds(slot)};
+}
 
 RoundCharges after_rounds(long rounds) {
   RoundCharges charges;
@@ -19,7 +21,7 @@ RoundCharges after_rounds(long rounds) {
 }
 
 TEST(RoundCharges, AreNothingWhereARoundStopsNobody) {
-  const ResizeCost costs(Accounting::Physical, 128, from_seconds(60));
+  const ResizeCost costs(ResizeCostModel::Physical, 128, from_seconds(60));
   const RoundCharges charges = after_rounds(60);
 
   EXPECT_EQ(charges.ordinary(costs), Duration{});

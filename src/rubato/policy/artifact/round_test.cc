@@ -145,7 +145,7 @@ TEST(ArtifactGroups, RestartsAfterEachFullNumberOfRoundsAndForgetsItsOwnGroups) 
 }
 
 TEST(ArtifactCharge, EveryRunningJobPaysAndEndsLater) {
-  const ResizeCost costs(Accounting::Artifact, 4, std::chrono::seconds{60});
+  const ResizeCost costs(ResizeCostModel::Artifact, 4, std::chrono::seconds{60});
   Groups groups;
   Books books{job(1, 100, 1000), job(2, 100, 1000), job(3, 100, 1000)};
   books[0].gpus = 1;

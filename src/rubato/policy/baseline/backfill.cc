@@ -19,11 +19,11 @@ using rounds::Gang;
 // Time without progress that a start will cost.
 Duration launch_pause(const JobState& job, int workers, const View& view) {
   switch (view.costs.accounting()) {
-    case Accounting::None:
+    case ResizeCostModel::None:
       return Duration{};
-    case Accounting::Artifact:
+    case ResizeCostModel::Artifact:
       return view.costs.artifact(workers, /*known_set=*/false, /*restarts=*/false);
-    case Accounting::Physical:
+    case ResizeCostModel::Physical:
       return view.costs.physical(job.job, {.from = 0, .to = workers});
   }
   return Duration{};

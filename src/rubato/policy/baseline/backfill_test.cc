@@ -68,7 +68,7 @@ TEST(Backfill, RespectsTheReservationsOfAllAheadNotOnlyOfTheFirst) {
 TEST(Backfill, CountsThePauseOfAStart) {
   // A start of a model nobody measured takes 3.904 s, so job 1 ends at 13.904. Job 3 would fit
   // into the gap without its own pause.
-  Scene scene(backfill(), {.cluster = "1x2", .accounting = Accounting::Physical});
+  Scene scene(backfill(), {.cluster = "1x2", .accounting = ResizeCostModel::Physical});
   scene.submit({linear_job(1, 0, 1, 10), linear_job(2, 1, 2, 5), linear_job(3, 2, 1, 11)});
 
   scene.run();
@@ -106,7 +106,8 @@ TEST(Backfill, PassesOverAJobThatWaitsForLostMachines) {
 
 TEST(Backfill, ContinuesFromASavedState) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    SceneOptions options{.cluster = "2x3", .slot_seconds = 2, .accounting = Accounting::Physical};
+    SceneOptions options{
+        .cluster = "2x3", .slot_seconds = 2, .accounting = ResizeCostModel::Physical};
     Scene kept(backfill(), options);
     options.reloads = true;
     Scene reloaded(backfill(), options);

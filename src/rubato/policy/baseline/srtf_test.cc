@@ -69,7 +69,7 @@ TEST(Srtf, SkipsWhatDoesNotFit) {
 }
 
 TEST(Srtf, DoesNotTradePlacesBecauseOfThePauseOfAStart) {
-  Scene scene(srtf, {.cluster = "1x1", .accounting = Accounting::Artifact});
+  Scene scene(srtf, {.cluster = "1x1", .accounting = ResizeCostModel::Artifact});
   scene.submit({linear_job(1, 0, 1, 10), linear_job(2, 0, 1, 11), linear_job(3, 1, 1, 50)});
 
   scene.run();
@@ -114,7 +114,8 @@ TEST(Srtf, KeepsTheOrderAfterAMeasurementThatChangesLittle) {
 
 TEST(Srtf, ContinuesFromASavedState) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
-    SceneOptions options{.cluster = "2x4", .slot_seconds = 2, .accounting = Accounting::Physical};
+    SceneOptions options{
+        .cluster = "2x4", .slot_seconds = 2, .accounting = ResizeCostModel::Physical};
     Scene kept(srtf, options);
     options.reloads = true;
     Scene reloaded(srtf, options);

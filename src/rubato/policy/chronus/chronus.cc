@@ -253,7 +253,7 @@ Decision Chronus::on(const Event& event, const View& view) {
     plans_may_change = false;
   } else if (std::holds_alternative<NodeChange>(event)) {
     settle(next_lease(view), view);
-  } else if (const auto* report = std::get_if<Measured>(&event)) {
+  } else if (const auto* report = std::get_if<ProgressReport>(&event)) {
     const JobState* job = view.jobs.find(report->job);
     plans_may_change = job != nullptr && after_report(*job, view);
   } else if (std::holds_alternative<Tick>(event)) {

@@ -193,7 +193,7 @@ TEST(Chronus, GuaranteedJobsNeverMissWithExactDurations) {
     const bool is_mixed = seed % 2 == 0;
     Scene scene(chronus(), {.cluster = is_mixed ? "1x8:a+1x4:b" : "2x4",
                             .slot_seconds = 60,
-                            .accounting = static_cast<Accounting>(seed % 3)});
+                            .accounting = static_cast<ResizeCostModel>(seed % 3)});
     scene.submit(random_jobs_of_all_classes(seed, 40));
 
     scene.run();
@@ -213,8 +213,9 @@ TEST(Chronus, GuaranteedJobsNeverMissWithExactDurations) {
 TEST(Chronus, GoesOnExactlyAfterAReloadAndThroughFaults) {
   std::vector<std::map<JobId, Instant>> finishes;
   for (const bool reloads : {false, true}) {
-    Scene scene(chronus(),
-                {.cluster = "2x4:a+1x4:b", .accounting = Accounting::Physical, .reloads = reloads});
+    Scene scene(
+        chronus(),
+        {.cluster = "2x4:a+1x4:b", .accounting = ResizeCostModel::Physical, .reloads = reloads});
     scene.submit(random_jobs_of_all_classes(99, 40));
     scene.run_until(9'000);
     scene.set_node(NodeId{1}, false);

@@ -380,7 +380,7 @@ void LeaseBook::improve_pool(PoolId pool, NextLease next, const LeaseMoment& mom
   const double worth = lease_worth(jobs, present, gpus, next);
   if (lease_worth_bound(jobs, free, gpus, next) >= worth + kBetterMin) {
     SolveLimits limits = options_.limits;
-    limits.better_than = worth + kBetterMin;
+    limits.cutoff = worth + kBetterMin;
     auto best = best_leases(jobs, free, gpus, next, limits);
     if (best && lease_worth(jobs, *best, gpus, next) > worth + 1e-9) {
       present = std::move(*best);

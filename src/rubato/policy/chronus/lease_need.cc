@@ -18,11 +18,11 @@ double to_minutes(Duration span) { return to_seconds(span) / 60; }
 
 Duration start_pause(const JobState& job, int workers, const View& view) {
   switch (view.costs.accounting()) {
-    case Accounting::None:
+    case ResizeCostModel::None:
       break;
-    case Accounting::Artifact:
+    case ResizeCostModel::Artifact:
       return view.costs.artifact(workers, /*known_set=*/false, /*restarts=*/true);
-    case Accounting::Physical:
+    case ResizeCostModel::Physical:
       return view.costs.physical(job.job, {.from = 0, .to = workers});
   }
   return Duration{};

@@ -90,14 +90,14 @@ Cells add_lease_job(LinearProgram& program, const LeaseJob& job,
   std::vector<Term> sum;
   for (int lease = job.first; lease < job.first + cells.count; ++lease) {
     const double worth = lease == 0 ? first_lease_worth(job, capacity, next) : 0;
-    const std::size_t cell = program.add({.upper = 1, .worth = worth, .is_whole = true});
+    const std::size_t cell = program.add({.upper = 1, .worth = worth, .is_integer = true});
     sum.push_back({cell, 1});
     use[static_cast<std::size_t>(lease)].push_back({cell, static_cast<double>(job.gpus)});
   }
   program.add_row(sum, Relation::Equal, job.need);
   std::vector<Term> choice;
   for (const LeaseOption& option : job.options) {
-    choice.push_back({program.add({.upper = 1, .worth = option.value, .is_whole = true}), 1});
+    choice.push_back({program.add({.upper = 1, .worth = option.value, .is_integer = true}), 1});
   }
   program.add_row(choice, Relation::Equal, 1);
   // A lease can be used only under an option that ends after it; all leases share the same last.

@@ -282,7 +282,7 @@ Decision EdfAc::on(const Event& event, const View& view) {
     remove(completion->job, view, decision);
   } else if (std::holds_alternative<NodeChange>(event)) {
     after_node_change(view, decision);
-  } else if (const auto* report = std::get_if<Measured>(&event)) {
+  } else if (const auto* report = std::get_if<ProgressReport>(&event)) {
     if (const JobState* job = view.jobs.find(report->job)) {
       after_measurement(*job, view, decision);
     }

@@ -59,7 +59,7 @@ TEST(EdfAc, LetsAnUrgentJobGoFirstIfAllStayInTime) {
 TEST(EdfAc, CountsThePausesOfAPreemption) {
   // Job 1 would end at 13.904. Job 2 takes 3.904 + 2 and the resumption 3.904 more: 23.712.
   const auto verdict = [](double deadline) {
-    Scene scene(edf_ac, {.cluster = "1x4", .accounting = Accounting::Physical});
+    Scene scene(edf_ac, {.cluster = "1x4", .accounting = ResizeCostModel::Physical});
     scene.submit({due_at(deadline, linear_job(1, 0, 4, 10)), due_at(12, linear_job(2, 5, 4, 2))});
     scene.run();
     return scene.verdict(2).kind;
@@ -177,8 +177,8 @@ std::vector<Job> random_tight_jobs(std::uint64_t seed) {
 }
 
 SceneOptions random_world(std::uint64_t seed) {
-  static constexpr std::array<Accounting, 3> kAccountings = {Accounting::None, Accounting::Physical,
-                                                             Accounting::Artifact};
+  static constexpr std::array<ResizeCostModel, 3> kAccountings = {
+      ResizeCostModel::None, ResizeCostModel::Physical, ResizeCostModel::Artifact};
   static constexpr std::array<std::string_view, 3> kClusters = {"1x4", "2x4", "1x3"};
   static constexpr std::array<double, 3> kSlots = {0, 60, 7};
   return {.cluster = kClusters[seed / 9 % 3],

@@ -56,13 +56,13 @@ class ForwardWalk {
   [[nodiscard]] double speed(int workers) const {
     double slowest = view_.curve(request_.job, request_.pool).speed(workers);
     if (view_.speeds.depends_on_span(request_.job.speed, request_.pool)) {
-      for (const Span span : {Span::Node, Span::Rack, Span::Across}) {
+      for (const Locality span : {Locality::Node, Locality::Rack, Locality::Across}) {
         slowest =
             std::min(slowest, view_.speeds.speed(request_.job.speed, request_.pool, workers, span));
       }
     }
     slowest *= request_.job.speed_factor;
-    if (view_.costs.accounting() != Accounting::Artifact) {
+    if (view_.costs.accounting() != ResizeCostModel::Artifact) {
       return slowest;
     }
     const double share_lost = to_seconds(stall_per_round(workers)) / to_seconds(request_.grid);
@@ -71,11 +71,11 @@ class ForwardWalk {
 
   [[nodiscard]] Duration pause(int workers) const {
     switch (view_.costs.accounting()) {
-      case Accounting::None:
+      case ResizeCostModel::None:
         return Duration{};
-      case Accounting::Physical:
+      case ResizeCostModel::Physical:
         return view_.costs.physical(request_.job.job, {.from = workers_, .to = workers});
-      case Accounting::Artifact:
+      case ResizeCostModel::Artifact:
         // The first stop may be a restart; later ones are in the speed.
         return workers == workers_ && !is_first_
                    ? Duration{}

@@ -59,12 +59,13 @@ Promise cut_at(Promise promise, Instant moment) {
 }  // namespace
 
 Duration round_grid(const View& view) {
-  return view.costs.accounting() == Accounting::Artifact ? std::max(view.slot, kArtifactGrid)
-                                                         : view.slot;
+  return view.costs.accounting() == ResizeCostModel::Artifact ? std::max(view.slot, kArtifactGrid)
+                                                              : view.slot;
 }
 
 Instant planned_deadline(const JobState& job, const View& view) {
-  const bool is_spared = view.costs.accounting() == Accounting::Artifact && job.job.has_deadline();
+  const bool is_spared =
+      view.costs.accounting() == ResizeCostModel::Artifact && job.job.has_deadline();
   return is_spared ? job.job.deadline - kArtifactSpare : job.job.deadline;
 }
 

@@ -13,7 +13,7 @@ bool wants_promise(const JobState& job) {
 }
 
 // Why a job cannot have its deadline even alone, from the round at `start`; None if it could.
-Reason hindrance(const JobState& job, const View& view, Instant start) {
+Reason infeasible_because(const JobState& job, const View& view, Instant start) {
   Reason reason = Reason::UnknownSpeed;
   for (const Pool& pool : view.topology.pools()) {
     const ScalingCurve& curve = view.curve(job, pool.id);
@@ -41,7 +41,7 @@ Ledger widened(Ledger ledger, Instant from, int gpus) {
 Verdict ElasticFlow::verdict_on(const JobState& job, const View& view,
                                 const std::function<bool()>& has_room) const {
   Verdict verdict{.job = job.id(),
-                  .reason = hindrance(job, view, timer_.next(view.now, view.slot))};
+                  .reason = infeasible_because(job, view, timer_.next(view.now, view.slot))};
   if (verdict.reason == Reason::None && !wants_promise(job)) {
     return verdict;
   }
@@ -59,15 +59,15 @@ Verdict ElasticFlow::verdict_on(const JobState& job, const View& view,
 
 std::optional<Decision> ElasticFlow::would(const Arrival& arrival, const View& view,
                                            long& effort) const {
-  if (!commitments_ || view.costs.accounting() == Accounting::Artifact) {
+  if (!commitments_ || view.costs.accounting() == ResizeCostModel::Artifact) {
     return std::nullopt;
   }
   const JobState& job = view.jobs.at(arrival.job.id);
   Decision decision;
   decision.verdicts.push_back(verdict_on(job, view, [&] {
-    std::optional<Plan> plan = room_beside(job, view);
+    std::optional<Plan> plan = plan_beside_others(job, view);
     if (!plan) {
-      plan = room_among_all(job, view, effort);
+      plan = plan_with_all(job, view, effort);
     }
     if (plan) {
       decision.plans.push_back(JobPlan{.job = job.id(), .plan = *std::move(plan)});
@@ -78,7 +78,7 @@ std::optional<Decision> ElasticFlow::would(const Arrival& arrival, const View& v
 }
 
 // A plan that leaves all others as they are, if there is room for one.
-std::optional<Plan> ElasticFlow::room_beside(const JobState& job, const View& view) const {
+std::optional<Plan> ElasticFlow::plan_beside_others(const JobState& job, const View& view) const {
   const DeadlinePlanner planner(view, charges_, timer_.next(view.now, view.slot), &grace_);
   for (const Pool& pool : view.topology.pools()) {
     const FillRequest request = planner.request(job, pool.id);
@@ -97,8 +97,8 @@ std::optional<Plan> ElasticFlow::room_beside(const JobState& job, const View& vi
 }
 
 // The job's plan if all plans were made anew, as replan() would make them.
-std::optional<Plan> ElasticFlow::room_among_all(const JobState& job, const View& view,
-                                                long& effort) const {
+std::optional<Plan> ElasticFlow::plan_with_all(const JobState& job, const View& view,
+                                               long& effort) const {
   const auto count = static_cast<long>(commitments_->size());
   if (!may_replan(view) || count > effort) {
     return std::nullopt;

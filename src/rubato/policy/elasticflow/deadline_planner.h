@@ -60,7 +60,7 @@ class DeadlinePlanner {
 
  private:
   [[nodiscard]] bool changes_stop_everyone() const {
-    return view_.costs.accounting() == Accounting::Artifact;
+    return view_.costs.accounting() == ResizeCostModel::Artifact;
   }
   [[nodiscard]] std::optional<PlanSet> plan_by(const Tactic& tactic,
                                                std::span<const JobState* const> jobs,

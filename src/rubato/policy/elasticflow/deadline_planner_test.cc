@@ -11,7 +11,8 @@ namespace {
 
 /// A moment of a cluster, to be planned for.
 struct Desk {
-  explicit Desk(Accounting accounting = Accounting::None, std::string_view cluster = "1x4")
+  explicit Desk(ResizeCostModel accounting = ResizeCostModel::None,
+                std::string_view cluster = "1x4")
       : topology(Topology::parse(cluster).value()),
         speeds(linear_speeds(), topology),
         costs(accounting, topology.gpus(), from_seconds(60)) {
@@ -92,7 +93,7 @@ TEST(DeadlinePlanner, TriesEarlyPlansWhereLateOnesWasteTooMuch) {
 }
 
 TEST(DeadlinePlanner, LeavesARunningJobInItsPool) {
-  Desk desk(Accounting::None, "1x4:A+1x4:B");
+  Desk desk(ResizeCostModel::None, "1x4:A+1x4:B");
   desk.speeds = SpeedBook(
       [] {
         std::vector<SpeedRow> rows = linear_speeds("A");
@@ -143,7 +144,7 @@ TEST(DeadlinePlanner, CountsTheWorkDoneUntilTheRound) {
 
 TEST(DeadlinePlanner, PlansForTheRoundsThatItsPlansCause) {
   // Under the artifact's accounting the second job's later start stops the first one.
-  Desk desk(Accounting::Artifact);
+  Desk desk(ResizeCostModel::Artifact);
   desk.add(due_at(2000, linear_job(1, 0, 1, 4000)));
   desk.add(due_at(3000, linear_job(2, 0, 1, 6000)));
 
@@ -167,8 +168,8 @@ TEST(DeadlinePlanner, PlansForTheRoundsThatItsPlansCause) {
 }
 
 TEST(DeadlinePlanner, ReservesTimeForRoundsOnlyWhereTheyStopEveryone) {
-  Desk artifact(Accounting::Artifact);
-  Desk physical(Accounting::Physical);
+  Desk artifact(ResizeCostModel::Artifact);
+  Desk physical(ResizeCostModel::Physical);
   const JobState& job = artifact.add(due_at(6000, linear_job(1, 0, 1, 100)));
   const View view = artifact.view();
   const View other = physical.view();

@@ -13,7 +13,9 @@ namespace {
 
 using artifact::PlannedStalls;
 
-bool stops_everyone(const View& view) { return view.costs.accounting() == Accounting::Artifact; }
+bool stops_everyone(const View& view) {
+  return view.costs.accounting() == ResizeCostModel::Artifact;
+}
 
 // The part of a plan that lies in [from, to).
 Plan within(const Plan& plan, Instant from, Instant to) {
@@ -31,7 +33,7 @@ Plan within(const Plan& plan, Instant from, Instant to) {
 
 // True if the job ends earlier with this many workers, the pause of changing included, and is not
 // to end when it was quoted.
-bool pays(const Contender& who, int workers, const View& view) {
+bool finishes_sooner(const Contender& who, int workers, const View& view) {
   const JobState& job = *who.state;
   if (job.quote.is_kept()) {
     return false;
@@ -98,7 +100,7 @@ Decision ElasticFlow::on(const Event& event, const View& view) {
     late_.erase(completion->job);
     grace_.forget(completion->job);
     opportunity_ = true;
-  } else if (const auto* report = std::get_if<Measured>(&event)) {
+  } else if (const auto* report = std::get_if<ProgressReport>(&event)) {
     if (const JobState* job = view.jobs.find(report->job)) {
       correct(*job, view, decision);
     }
@@ -135,7 +137,7 @@ bool ElasticFlow::fit_beside(const JobState& job, const View& view, Decision& de
   if (stops_everyone(view)) {
     return false;  // Starting this job stops all others: they must be looked at.
   }
-  const auto plan = room_beside(job, view);
+  const auto plan = plan_beside_others(job, view);
   if (plan) {
     decision.plans.push_back(JobPlan{.job = job.id(), .plan = *plan});
     commitments_->set(job.id(), job.job.deadline, *plan, view.now);
@@ -333,7 +335,7 @@ void ElasticFlow::gather_contenders(const View& view) {
     each.reserve(view.jobs.size() / contenders_.size());
   }
   const bool is_single = contenders_.size() == 1;
-  PoolRooms rooms(view.capacity);
+  FreeGpus rooms(view.capacity);
   std::vector<Contender> unplanned;
   Commitments::Reading plans(*commitments_, view.now);
   view.jobs.for_each([&](const JobState& job) {
@@ -371,9 +373,12 @@ Contender ElasticFlow::contender(const JobState& job, const Standing* standing,
 void ElasticFlow::share_pool(const View& view, PoolId pool, std::vector<Contender>& contenders,
                              Decision& decision) {
   const SpareRules rules{
-      .pays = [&](const Contender& who, int workers) { return pays(who, workers, view); },
-      .survives = [&](const Contender& who,
-                      int workers) { return survives(view, who, workers, decision); }};
+      .finishes_sooner = [&](const Contender& who,
+                             int workers) { return finishes_sooner(who, workers, view); },
+      .try_resize_within_promise =
+          [&](const Contender& who, int workers) {
+            return try_resize_within_promise(view, who, workers, decision);
+          }};
   share_out(contenders, view.capacity[pool.value], rules);
   for (const Contender& each : contenders) {
     const bool moves = each.workers > 0 && each.share > 0 && each.state->pool() != pool;
@@ -385,8 +390,8 @@ void ElasticFlow::share_pool(const View& view, PoolId pool, std::vector<Contende
 
 // Whether a promised job may leave its planned share: its rest is planned anew as if it had to come
 // back at once, so that both pauses are paid for before the first is made.
-bool ElasticFlow::survives(const View& view, const Contender& who, int workers,
-                           Decision& decision) {
+bool ElasticFlow::try_resize_within_promise(const View& view, const Contender& who, int workers,
+                                            Decision& decision) {
   const JobState& job = *who.state;
   const Plan* old_plan = commitments_->find(job.id());
   if (old_plan == nullptr) {

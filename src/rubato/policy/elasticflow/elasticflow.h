@@ -68,10 +68,10 @@ class ElasticFlow final : public Policy, public Hypothetical {
   [[nodiscard]] Verdict verdict_on(const JobState& job, const View& view,
                                    const std::function<bool()>& has_room) const;
   [[nodiscard]] Verdict admit(const JobState& job, const View& view, Decision& decision);
-  [[nodiscard]] std::optional<Plan> room_beside(const JobState& job, const View& view) const;
+  [[nodiscard]] std::optional<Plan> plan_beside_others(const JobState& job, const View& view) const;
   [[nodiscard]] bool fit_beside(const JobState& job, const View& view, Decision& decision);
-  [[nodiscard]] std::optional<Plan> room_among_all(const JobState& job, const View& view,
-                                                   long& effort) const;
+  [[nodiscard]] std::optional<Plan> plan_with_all(const JobState& job, const View& view,
+                                                  long& effort) const;
   [[nodiscard]] bool may_replan(const View& view) const;
   [[nodiscard]] bool replan(const View& view, Instant start, const JobState* newcomer,
                             Occasion occasion, Decision& decision);
@@ -94,8 +94,8 @@ class ElasticFlow final : public Policy, public Hypothetical {
   void gather_contenders(const View& view);
   void share_pool(const View& view, PoolId pool, std::vector<Contender>& contenders,
                   Decision& decision);
-  [[nodiscard]] bool survives(const View& view, const Contender& who, int workers,
-                              Decision& decision);
+  [[nodiscard]] bool try_resize_within_promise(const View& view, const Contender& who, int workers,
+                                               Decision& decision);
   [[nodiscard]] bool causes_rounds(const Plan& plan, const View& view) const;
 
   ElasticFlowOptions options_;

@@ -119,7 +119,7 @@ TEST(ElasticFlow, HoldsRoundsASlotApart) {
 
 TEST(ElasticFlow, AdmitsBesideAJobThatEndsBeforeTheNextRound) {
   // At 20 s the next round is at 60 s; job 1 is due, and done, before that.
-  Scene scene(elasticflow, {.slot_seconds = 60, .accounting = Accounting::Artifact});
+  Scene scene(elasticflow, {.slot_seconds = 60, .accounting = ResizeCostModel::Artifact});
   scene.submit({due_at(58, linear_job(1, 0, 1, 160)), due_at(4000, linear_job(2, 20, 1, 400))});
 
   scene.run();
@@ -130,7 +130,7 @@ TEST(ElasticFlow, AdmitsBesideAJobThatEndsBeforeTheNextRound) {
 
 TEST(ElasticFlow, IsNotKeptFromAdmittingByAJobThatIsLate) {
   // Job 1 runs at half its speed and cannot be in time.
-  Scene scene(elasticflow, {.slot_seconds = 60, .accounting = Accounting::Artifact});
+  Scene scene(elasticflow, {.slot_seconds = 60, .accounting = ResizeCostModel::Artifact});
   scene.submit({due_at(140, linear_job(1, 0, 1, 400)), due_at(9000, linear_job(2, 500, 1, 400))});
 
   scene.run_until(50);
@@ -156,7 +156,7 @@ TEST(ElasticFlow, SavesThePromisesItCanAfterALoss) {
 }
 
 TEST(ElasticFlow, KeepsThePlanOfAJobWhoseReportSaysNothingNew) {
-  Scene scene(elasticflow, {.slot_seconds = 240, .accounting = Accounting::Physical});
+  Scene scene(elasticflow, {.slot_seconds = 240, .accounting = ResizeCostModel::Physical});
   scene.submit({due_at(1000, linear_job(1, 0, 1, 1000)), due_at(1000, linear_job(2, 0, 1, 2800))});
 
   scene.run_until(100);
@@ -287,8 +287,8 @@ TEST(ElasticFlow, LeavesNoGpuIdleThatAJobCouldUse) {
 }
 
 TEST(ElasticFlow, GoesOnAfterReloadingAsIfNothingHadHappened) {
-  for (const Accounting accounting :
-       {Accounting::None, Accounting::Physical, Accounting::Artifact}) {
+  for (const ResizeCostModel accounting :
+       {ResizeCostModel::None, ResizeCostModel::Physical, ResizeCostModel::Artifact}) {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
       const auto run = [&](bool reloads) {
         Random random(seed);

@@ -5,13 +5,13 @@
 
 namespace rubato::policy::elasticflow {
 
-PoolRooms::PoolRooms(std::span<const int> capacity) {
+FreeGpus::FreeGpus(std::span<const int> capacity) {
   for (const int gpus : capacity) {
     rooms_.push_back({.gpus = gpus, .left = gpus});
   }
 }
 
-void PoolRooms::reserve(PoolId pool, int workers) {
+void FreeGpus::reserve(PoolId pool, int workers) {
   rooms_[pool.value].gpus -= workers;
   rooms_[pool.value].left -= workers;
 }
@@ -19,7 +19,7 @@ void PoolRooms::reserve(PoolId pool, int workers) {
 // Who wants no more than there is for each leaves at least as much for each of the others, so of
 // equal wishes all are met or none. Those that are met add up to the GPUs at most, so there are few
 // different ones: less than the root of twice the GPUs.
-int PoolRooms::even_share(PoolId pool, int most) const {
+int FreeGpus::even_share(PoolId pool, int most) const {
   const Room& room = rooms_[pool.value];
   int gpus = room.gpus;
   int sharers = room.sharers + 1;
@@ -34,14 +34,14 @@ int PoolRooms::even_share(PoolId pool, int most) const {
 }
 
 // Whether the pool can give the job its smallest share beside all who came before.
-bool PoolRooms::has_room(const JobState& job, PoolId pool, const View& view) const {
+bool FreeGpus::has_room(const JobState& job, PoolId pool, const View& view) const {
   const ScalingCurve& curve = view.curve(job, pool);
   return !curve.empty() && curve.smallest().workers <= rooms_[pool.value].left;
 }
 
 // Of the pools with room the one in which the job would be fastest; if none has room, of all it
 // may use the one with most.
-PoolId PoolRooms::best_for(const JobState& job, const View& view) const {
+PoolId FreeGpus::best_for(const JobState& job, const View& view) const {
   PoolId best = job.pool();
   std::tuple<bool, double, bool, int, int> most{};
   bool is_found = false;
@@ -65,7 +65,7 @@ PoolId PoolRooms::best_for(const JobState& job, const View& view) const {
   return best;
 }
 
-PoolId PoolRooms::seat(const JobState& job, const View& view) {
+PoolId FreeGpus::seat(const JobState& job, const View& view) {
   const bool stays = job.share > 0 && has_room(job, job.pool(), view);
   const PoolId pool = stays ? job.pool() : best_for(job, view);
   if (has_room(job, pool, view)) {

@@ -15,10 +15,10 @@
 namespace rubato::policy::elasticflow {
 
 /// What plans leave of each pool in one round, and who counts on it already.
-class PoolRooms {
+class FreeGpus {
  public:
   /// GPUs that are up, by pool.
-  explicit PoolRooms(std::span<const int> capacity);
+  explicit FreeGpus(std::span<const int> capacity);
 
   /// Takes GPUs that a plan gives away in this round; before the first seat.
   void reserve(PoolId pool, int workers);

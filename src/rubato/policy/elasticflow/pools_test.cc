@@ -27,13 +27,13 @@ std::map<std::uint64_t, int> used_by_pool(const Scene& scene) {
   return used;
 }
 
-TEST(PoolRooms, SharesEvenlyAmongThoseWhoCanUseIt) {
+TEST(FreeGpus, SharesEvenlyAmongThoseWhoCanUseIt) {
   Scene scene(on_pools, {.cluster = "1x8"});
   scene.submit({limited(1, best_effort(linear_job(1, 0, 1, 100))),
                 limited(1, best_effort(linear_job(2, 0, 1, 100)))});
   scene.run_until(0);
   const std::array gpus = {8};
-  PoolRooms rooms(gpus);
+  FreeGpus rooms(gpus);
 
   EXPECT_EQ(rooms.even_share(PoolId{0}, 64), 8);
   EXPECT_EQ(rooms.even_share(PoolId{0}, 3), 3);
@@ -89,7 +89,7 @@ TEST(ElasticFlowPools, GoesWhereItIsFastestIfAllShareEvenly) {
 }
 
 TEST(ElasticFlowPools, AJobWhoseGpusArePromisedMovesToAPoolWithRoom) {
-  Scene scene(on_pools, {.cluster = "1x4@a+1x2@b", .accounting = Accounting::Physical});
+  Scene scene(on_pools, {.cluster = "1x4@a+1x2@b", .accounting = ResizeCostModel::Physical});
   scene.submit({best_effort(linear_job(1, 0, 1, 4000)), due_at(120, linear_job(2, 10, 4, 90))});
 
   scene.run_until(5);

@@ -210,11 +210,11 @@ std::optional<Plan> fill_waiting(const FillRequest& request, const Ledger& ledge
 
 Duration planned_pause(const ResizeCost& costs, const Job& job, int from, int to) {
   switch (costs.accounting()) {
-    case Accounting::None:
+    case ResizeCostModel::None:
       break;
-    case Accounting::Physical:
+    case ResizeCostModel::Physical:
       return costs.physical(job, ShareChange{.from = from, .to = to});
-    case Accounting::Artifact:
+    case ResizeCostModel::Artifact:
       return costs.artifact(to, /*known_set=*/false, /*restarts=*/false);
   }
   return Duration{};

@@ -28,7 +28,7 @@ Job job_of(std::string_view model) {
   return job;
 }
 
-ResizeCost physical() { return {Accounting::Physical, 8, std::chrono::seconds{60}}; }
+ResizeCost physical() { return {ResizeCostModel::Physical, 8, std::chrono::seconds{60}}; }
 
 TEST(ProgressiveFilling, TakesTheLowestLevelThatSufficesAndEndsWhenTheWorkIsDone) {
   const ScalingCurve curve = linear_up_to(4);

@@ -91,7 +91,8 @@ int give_starts(std::vector<Contender>& contenders, int free, const SpareRules& 
       Contender& each = contenders[who];
       const int least = each.curve->smallest().workers;
       const bool runs = each.share > 0;  // Whether it may shrink is asked in keep_sizes.
-      if (least <= free && (runs || (rules.pays(each, least) && rules.survives(each, least)))) {
+      if (least <= free && (runs || (rules.finishes_sooner(each, least) &&
+                                     rules.try_resize_within_promise(each, least)))) {
         each.workers = least;
         free -= least;
       }
@@ -168,7 +169,8 @@ int keep_sizes(std::vector<Contender>& contenders, int free, const SpareRules& r
     Contender& each = contenders[place.who];
     const int given = each.workers;
     const int within = each.curve->best_within(std::min(place.to, given + free)).workers;
-    const bool bears = within == place.to || within == each.floor || rules.survives(each, within);
+    const bool bears =
+        within == place.to || within == each.floor || rules.try_resize_within_promise(each, within);
     each.workers = bears ? within : each.floor;
     free += given - each.workers;
   }
@@ -204,7 +206,8 @@ void give_steps(std::vector<Contender>& contenders, int free, const SpareRules& 
     steps.pop_back();
     Contender& each = contenders[step.who];
     const int more = step.to - each.workers;
-    if (more <= free && rules.pays(each, step.to) && rules.survives(each, step.to)) {
+    if (more <= free && rules.finishes_sooner(each, step.to) &&
+        rules.try_resize_within_promise(each, step.to)) {
       each.workers = step.to;
       free -= more;
       if (add_step(contenders, step.who, free, costs, steps)) {

@@ -41,9 +41,9 @@ struct Contender {
 
 struct SpareRules {
   /// True if the job gains by going from its present share to this many workers.
-  std::function<bool(const Contender&, int workers)> pays{};
-  /// True if its promise survives that change; asked at most once for each new size.
-  std::function<bool(const Contender&, int workers)> survives{};
+  std::function<bool(const Contender&, int workers)> finishes_sooner{};
+  /// True if its promise still holds after that change; asked at most once for each new size.
+  std::function<bool(const Contender&, int workers)> try_resize_within_promise{};
 };
 
 /// Fills `workers` of all contenders; `gpus` is what the pool has up. Ties by (arrival, id).

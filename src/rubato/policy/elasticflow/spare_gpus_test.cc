@@ -26,8 +26,8 @@ ScalingCurve concave() {
 class ContestedPool {
  public:
   explicit ContestedPool(int gpus) : gpus_(gpus) {
-    rules.pays = [](const Contender&, int) { return true; };
-    rules.survives = [](const Contender&, int) { return true; };
+    rules.finishes_sooner = [](const Contender&, int) { return true; };
+    rules.try_resize_within_promise = [](const Contender&, int) { return true; };
   }
 
   // In order of arrival, ids from zero.
@@ -127,7 +127,9 @@ TEST(SpareGpus, LetsJobsKeepWhatTheyHaveBeforeOthersAreRaised) {
 
 TEST(SpareGpus, ShrinksToTheFloorWhoCannotBearAnythingBetween) {
   ContestedPool pool(6);
-  pool.rules.survives = [](const Contender& who, int) { return who.state->id() != JobId{1}; };
+  pool.rules.try_resize_within_promise = [](const Contender& who, int) {
+    return who.state->id() != JobId{1};
+  };
   pool.add(concave(), 4, 4);
   pool.add(linear(), 8, 1);
 
@@ -136,7 +138,7 @@ TEST(SpareGpus, ShrinksToTheFloorWhoCannotBearAnythingBetween) {
 
 TEST(SpareGpus, StopsAJobThatCannotBearASmallerShare) {
   ContestedPool pool(1);
-  pool.rules.survives = [](const Contender&, int) { return false; };
+  pool.rules.try_resize_within_promise = [](const Contender&, int) { return false; };
   pool.add(linear(), 8, 0);
 
   EXPECT_EQ(pool.share(), (Shares{0}));
@@ -144,7 +146,7 @@ TEST(SpareGpus, StopsAJobThatCannotBearASmallerShare) {
 
 TEST(SpareGpus, TakesNoStepThatDoesNotPay) {
   ContestedPool pool(8);
-  pool.rules.pays = [](const Contender&, int workers) { return workers <= 2; };
+  pool.rules.finishes_sooner = [](const Contender&, int workers) { return workers <= 2; };
   pool.add(linear(), 1, 1);
 
   EXPECT_EQ(pool.share(), (Shares{2}));

@@ -206,7 +206,7 @@ Decision Gandiva::on(const Event& event, const View& view) {
     jobs_.change_node(*change, view);
     notice_stops(view);
     has_left_ = true;
-  } else if (std::holds_alternative<Measured>(event)) {
+  } else if (std::holds_alternative<ProgressReport>(event)) {
     notice_stops(view);
     calls_for_round = std::ranges::any_of(jobs_.all(), [](const auto& each) {
       return !each.second.nodes.empty() && each.second.runs_on.empty();

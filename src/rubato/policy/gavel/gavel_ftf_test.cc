@@ -46,7 +46,7 @@ TEST(GavelFtf, GoesOnExactlyAfterAReload) {
   std::vector<std::map<JobId, Instant>> finishes;
   for (const bool reloads : {false, true}) {
     Scene scene(gavel_ftf("round=10,jobs_max=5"), {.cluster = "2x2:fast+1x4:slow",
-                                                   .accounting = Accounting::Physical,
+                                                   .accounting = ResizeCostModel::Physical,
                                                    .speeds = half_speed_on_slow(),
                                                    .reloads = reloads});
     Random random(11);

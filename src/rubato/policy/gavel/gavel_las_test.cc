@@ -99,7 +99,7 @@ TEST(GavelLas, GoesOnExactlyAfterAReload) {
   std::vector<std::map<JobId, Instant>> finishes;
   for (const bool reloads : {false, true}) {
     Scene scene(gavel_las, {.cluster = "2x2:V100+1x4:P100",
-                            .accounting = Accounting::Physical,
+                            .accounting = ResizeCostModel::Physical,
                             .speeds = paper_speeds(),
                             .reloads = reloads});
     Random random(9);

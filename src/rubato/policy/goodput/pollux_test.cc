@@ -124,7 +124,7 @@ TEST(Pollux, FindsTheBestFitnessThereIs) {
 
 TEST(Pollux, DoesNotRestartAJobForNothing) {
   Scene world =
-      pollux_scene({.cluster = "2x4", .slot_seconds = 60, .accounting = Accounting::Physical});
+      pollux_scene({.cluster = "2x4", .slot_seconds = 60, .accounting = ResizeCostModel::Physical});
   world.submit(linear_job(1, 0, 1, 10'000));
   world.submit(linear_job(2, 0, 1, 10'000));
 
@@ -139,7 +139,7 @@ TEST(Pollux, FinishesEverythingAndKeepsItsStateInWhatItSaves) {
     Random random(7);
     Scene world = pollux_scene({.cluster = "3x4",
                                 .slot_seconds = 30,
-                                .accounting = Accounting::Physical,
+                                .accounting = ResizeCostModel::Physical,
                                 .speeds = kinds(),
                                 .reloads = reloads});
     for (std::uint64_t id = 1; id <= 30; ++id) {

@@ -15,8 +15,8 @@ namespace {
 constexpr int kSweeps = 12;        // Over all prices; each settles them given the others.
 constexpr int kHalvings = 24;      // Of the interval a price lies in.
 constexpr double kSettled = 1e-4;  // Relative change of prices below which they count as settled.
-constexpr std::size_t kHard = 32;  // Items that the integer program decides.
-constexpr std::size_t kVariablesMax = 8 * kHard;
+constexpr std::size_t kExactItemsMax = 32;  // Items that the integer program decides.
+constexpr std::size_t kVariablesMax = 8 * kExactItemsMax;
 
 using Prices = std::vector<double>;
 
@@ -262,7 +262,7 @@ std::vector<std::size_t> hard_items(std::span<const PricedItem> items, const Pri
     }
     margins.emplace_back(second - best, i);
   }
-  const std::size_t count = std::min(kHard, margins.size());
+  const std::size_t count = std::min(kExactItemsMax, margins.size());
   std::ranges::partial_sort(margins, margins.begin() + static_cast<std::ptrdiff_t>(count));
   std::vector<std::size_t> hard;
   for (std::size_t k = 0; k < count; ++k) {
@@ -294,7 +294,7 @@ void decide_hard(std::span<const PricedItem> items, std::span<const int> rooms,
     for (const auto& [cost, o] : order) {
       const PricedOption& option = items[i][o];
       const std::size_t variable =
-          program.add({.upper = 1, .worth = option.cost, .is_whole = true});
+          program.add({.upper = 1, .worth = option.cost, .is_integer = true});
       one.push_back({.variable = variable, .factor = 1});
       use[option.pool].push_back(
           {.variable = variable, .factor = static_cast<double>(option.weight)});

@@ -48,7 +48,7 @@ double optimum(const std::vector<PricedItem>& items, const std::vector<int>& roo
     std::vector<Term> one;
     for (const PricedOption& option : item) {
       const std::size_t variable =
-          program.add({.upper = 1, .worth = option.cost, .is_whole = true});
+          program.add({.upper = 1, .worth = option.cost, .is_integer = true});
       one.push_back({.variable = variable, .factor = 1});
       use[option.pool].push_back({.variable = variable, .factor = 1.0 * option.weight});
     }

@@ -57,7 +57,7 @@ int explored_max(const JobState& job, const View& view, PoolId pool, int permitt
 
 double restart_cost(const JobState& job, const View& view) {
   const ShareChange grows{.from = job.share, .to = job.share + 1};
-  return view.costs.accounting() == Accounting::Physical
+  return view.costs.accounting() == ResizeCostModel::Physical
              ? to_seconds(view.costs.physical(job.job, grows))
              : 0;
 }

@@ -74,7 +74,7 @@ TEST(Sia, LeavesNobodyWithoutGpusIfWaitingIsDear) {
 
 TEST(Sia, DoesNotMoveAJobThatIsStillRestarting) {
   Scene world =
-      sia_scene({.cluster = "1x4", .slot_seconds = 1, .accounting = Accounting::Physical});
+      sia_scene({.cluster = "1x4", .slot_seconds = 1, .accounting = ResizeCostModel::Physical});
   world.submit(linear_job(1, 0, 1, 10'000));
   world.run_until(0);
   const int before = world.share(1);
@@ -90,7 +90,7 @@ TEST(Sia, FinishesEverythingAndKeepsItsStateInWhatItSaves) {
     Random random(9);
     Scene world = sia_scene({.cluster = "2x4:A+1x4:B",
                              .slot_seconds = 30,
-                             .accounting = Accounting::Physical,
+                             .accounting = ResizeCostModel::Physical,
                              .speeds = plain_and_picky(),
                              .reloads = reloads});
     for (std::uint64_t id = 1; id <= 30; ++id) {

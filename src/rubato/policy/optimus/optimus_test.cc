@@ -65,7 +65,7 @@ TEST(Optimus, FinishesEverythingAndKeepsItsStateInWhatItSaves) {
     Random random(7);
     Scene world = optimus_scene({.cluster = "2x4:A+1x4:B",
                                  .slot_seconds = 30,
-                                 .accounting = Accounting::Physical,
+                                 .accounting = ResizeCostModel::Physical,
                                  .speeds =
                                      [] {
                                        auto rows = linear_speeds("A");

@@ -9,15 +9,15 @@ namespace rubato::policy::planning {
 namespace {
 
 // How far apart workers on several nodes of the pool may be.
-Span widest_span(const Pool& pool, const Topology& topology) {
+Locality widest_span(const Pool& pool, const Topology& topology) {
   const int rack = topology.node(pool.nodes.front()).rack;
   const bool one_rack = std::ranges::all_of(
       pool.nodes, [&](NodeId node) { return topology.node(node).rack == rack; });
-  return one_rack ? Span::Rack : Span::Across;
+  return one_rack ? Locality::Rack : Locality::Across;
 }
 
 // What each node can give over the window; nodes with less than `least` free give nothing.
-std::vector<SiteOffer> offers_of(const CrewMarket& market, TimeWindow window, int least) {
+std::vector<SiteOffer> offers_of(const SiteMarket& market, TimeWindow window, int least) {
   std::vector<SiteOffer> offers(market.room.front()->sites());
   double price = 0;
   if (market.prices != nullptr && market.one_price) {
@@ -41,8 +41,8 @@ std::vector<SiteOffer> offers_of(const CrewMarket& market, TimeWindow window, in
   return offers;
 }
 
-std::optional<Posting> place(const CrewMarket& market, const CrewChoice& choice,
-                             TimeWindow window) {
+std::optional<SiteAssignment> place(const SiteMarket& market, const CrewChoice& choice,
+                                    TimeWindow window) {
   const int workers = choice.crew.workers;
   for (const UseCalendar* calendar : market.room) {
     if (calendar->free_of_all(0, window) < workers) {
@@ -70,7 +70,7 @@ std::vector<CrewChoice> crews_of(const JobState& job, const Pool& pool, const Vi
     return crews;
   }
   const double work = job.work_left(view.now) / job.speed_factor;
-  const auto add = [&](int workers, bool together, Span span) {
+  const auto add = [&](int workers, bool together, Locality span) {
     const double speed = view.speeds.speed(job.speed, pool.id, workers, span);
     if (!(speed > 0)) {
       return;
@@ -82,13 +82,13 @@ std::vector<CrewChoice> crews_of(const JobState& job, const Pool& pool, const Vi
     crews.push_back({.crew = {.workers = workers}, .together = together, .run_time = whole});
   };
   const int most = std::max(workers_max, curve.smallest().workers);
-  const Span apart = widest_span(pool, view.topology);
+  const Locality apart = widest_span(pool, view.topology);
   for (const ScalingPoint& point : curve.points()) {
     if (point.workers > most) {
       break;
     }
     if (point.workers <= pool.gpus_per_node) {
-      add(point.workers, true, Span::Node);
+      add(point.workers, true, Locality::Node);
     }
     if (point.workers > 1 && pool.nodes.size() > 1) {
       add(point.workers, false, apart);
@@ -97,7 +97,7 @@ std::vector<CrewChoice> crews_of(const JobState& job, const Pool& pool, const Vi
   return crews;
 }
 
-std::optional<Booking> best_crew(const CrewMarket& market, std::vector<CrewChoice> crews,
+std::optional<Booking> best_crew(const SiteMarket& market, std::vector<CrewChoice> crews,
                                  const CrewTimes& times,
                                  const std::function<double(Instant)>& value) {
   return best_window({.crews = std::move(crews),

@@ -16,13 +16,13 @@ namespace rubato::policy::planning {
 
 /// Which site comes first, together and apart.
 struct CrewRules {
-  using Rule = std::optional<Posting> (*)(std::span<const SiteOffer>, const Crew&);
+  using Rule = std::optional<SiteAssignment> (*)(std::span<const SiteOffer>, const Crew&);
   Rule together = together_cheapest;
   Rule apart = apart_by_price;
 };
 
 /// The nodes of one pool as a market.
-struct CrewMarket {
+struct SiteMarket {
   PoolId pool{};
   std::vector<const UseCalendar*> room{};  // A crew must fit into each of these.
   const UseCalendar* prices = nullptr;     // Null: everything is free.
@@ -45,7 +45,7 @@ struct CrewTimes {
 [[nodiscard]] std::vector<CrewChoice> crews_of(const JobState& job, const Pool& pool,
                                                const View& view, int workers_max);
 
-[[nodiscard]] std::optional<Booking> best_crew(const CrewMarket& market,
+[[nodiscard]] std::optional<Booking> best_crew(const SiteMarket& market,
                                                std::vector<CrewChoice> crews,
                                                const CrewTimes& times,
                                                const std::function<double(Instant)>& value);

@@ -31,11 +31,11 @@ Duration foreseen_pause(const ResizeCost& costs, const Job& job, int from, int t
     return Duration{};
   }
   switch (costs.accounting()) {
-    case Accounting::None:
+    case ResizeCostModel::None:
       return Duration{};
-    case Accounting::Artifact:
+    case ResizeCostModel::Artifact:
       return costs.artifact(to, /*known_set=*/false, /*restarts=*/false);
-    case Accounting::Physical:
+    case ResizeCostModel::Physical:
       return costs.physical(job, {.from = from, .to = to});
   }
   return Duration{};

@@ -112,7 +112,7 @@ Decision PlanningPolicy::on(const Event& event, const View& view) {
   } else if (const auto* change = std::get_if<NodeChange>(&event)) {
     repair(*change, view);
     is_round_due_ = true;
-  } else if (const auto* report = std::get_if<Measured>(&event)) {
+  } else if (const auto* report = std::get_if<ProgressReport>(&event)) {
     // A job that lost workers is to get them back.
     const JobState* job = view.jobs.find(report->job);
     is_round_due_ |= job != nullptr && job->share == 0;

@@ -64,8 +64,8 @@ std::vector<Job> random_valued_jobs(Random& random, int count) {
 TEST_P(Planning, FinishesWhomItAdmitsAndNeverPlansMoreThanThereIs) {
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
     Random random(seed);
-    constexpr std::array<Accounting, 3> kAccountings = {Accounting::None, Accounting::Physical,
-                                                        Accounting::Artifact};
+    constexpr std::array<ResizeCostModel, 3> kAccountings = {
+        ResizeCostModel::None, ResizeCostModel::Physical, ResizeCostModel::Artifact};
     Scene scene(make(), {.cluster = seed % 2 == 0 ? "3x4" : "1x4+2x2@edge/30",
                          .slot_seconds = seed % 3 == 0 ? 0.0 : 10.0,
                          .accounting = kAccountings[seed % 3],

@@ -58,8 +58,8 @@ std::optional<double> cost_of(std::span<const SiteOffer> offers, const Crew& cre
   return cost + servers * offers[host].server_price;
 }
 
-Posting posting(const Crew& crew, const Counts& counts, std::size_t host, double cost) {
-  Posting made{.cost = cost};
+SiteAssignment posting(const Crew& crew, const Counts& counts, std::size_t host, double cost) {
+  SiteAssignment made{.cost = cost};
   for (std::size_t site = 0; site < counts.size(); ++site) {
     if (counts[site] > 0) {
       made.workers.push_back({.site = site, .count = counts[site]});
@@ -71,8 +71,8 @@ Posting posting(const Crew& crew, const Counts& counts, std::size_t host, double
   return made;
 }
 
-void keep_cheaper(std::optional<Posting>& best, std::span<const SiteOffer> offers, const Crew& crew,
-                  const Counts& counts, std::size_t host) {
+void keep_cheaper(std::optional<SiteAssignment>& best, std::span<const SiteOffer> offers,
+                  const Crew& crew, const Counts& counts, std::size_t host) {
   const auto cost = cost_of(offers, crew, counts, host);
   if (cost && (!best || *cost < best->cost)) {
     best = posting(crew, counts, host, *cost);
@@ -83,7 +83,7 @@ bool holds_all(const SiteOffer& offer, const Crew& crew) {
   return offer.workers >= crew.workers && (!crew.has_servers || offer.servers >= crew.servers(0));
 }
 
-Posting all_on(std::span<const SiteOffer> offers, const Crew& crew, std::size_t site) {
+SiteAssignment all_on(std::span<const SiteOffer> offers, const Crew& crew, std::size_t site) {
   Counts counts(offers.size(), 0);
   counts[site] = crew.workers;
   return posting(crew, counts, site, cost_of(offers, crew, counts, site).value_or(0));
@@ -134,8 +134,9 @@ std::optional<std::vector<SiteCount>> fill_cheapest(std::span<const UnitOffer> o
   return taken;
 }
 
-std::optional<Posting> together_cheapest(std::span<const SiteOffer> offers, const Crew& crew) {
-  std::optional<Posting> best;
+std::optional<SiteAssignment> together_cheapest(std::span<const SiteOffer> offers,
+                                                const Crew& crew) {
+  std::optional<SiteAssignment> best;
   for (std::size_t site = 0; site < offers.size(); ++site) {
     const SiteOffer& offer = offers[site];
     if (!holds_all(offer, crew)) {
@@ -150,7 +151,8 @@ std::optional<Posting> together_cheapest(std::span<const SiteOffer> offers, cons
   return best;
 }
 
-std::optional<Posting> together_fullest(std::span<const SiteOffer> offers, const Crew& crew) {
+std::optional<SiteAssignment> together_fullest(std::span<const SiteOffer> offers,
+                                               const Crew& crew) {
   std::optional<std::size_t> fullest;
   for (std::size_t site = 0; site < offers.size(); ++site) {
     if (holds_all(offers[site], crew) &&
@@ -161,9 +163,9 @@ std::optional<Posting> together_fullest(std::span<const SiteOffer> offers, const
   return fullest ? std::optional(all_on(offers, crew, *fullest)) : std::nullopt;
 }
 
-std::optional<Posting> apart_by_host(std::span<const SiteOffer> offers, const Crew& crew) {
+std::optional<SiteAssignment> apart_by_host(std::span<const SiteOffer> offers, const Crew& crew) {
   const std::vector<std::size_t> order = by_worker_price(offers);
-  std::optional<Posting> best;
+  std::optional<SiteAssignment> best;
   const std::size_t hosts =
       crew.has_servers ? offers.size() : std::min<std::size_t>(1, order.size());
   for (std::size_t host = 0; host < hosts; ++host) {
@@ -175,10 +177,10 @@ std::optional<Posting> apart_by_host(std::span<const SiteOffer> offers, const Cr
   return best;
 }
 
-std::optional<Posting> apart_by_price(std::span<const SiteOffer> offers, const Crew& crew) {
+std::optional<SiteAssignment> apart_by_price(std::span<const SiteOffer> offers, const Crew& crew) {
   const std::vector<std::size_t> order = by_worker_price(offers);
   const auto cheapest = take_in_order(offers, order, crew.workers, offers.size(), 0);
-  std::optional<Posting> best;
+  std::optional<SiteAssignment> best;
   if (!cheapest) {
     return best;
   }
@@ -196,9 +198,9 @@ std::optional<Posting> apart_by_price(std::span<const SiteOffer> offers, const C
   return best;
 }
 
-std::optional<Posting> apart_fullest(std::span<const SiteOffer> offers, const Crew& crew) {
+std::optional<SiteAssignment> apart_fullest(std::span<const SiteOffer> offers, const Crew& crew) {
   const std::vector<std::size_t> order = by_room(offers);
-  std::optional<Posting> best;
+  std::optional<SiteAssignment> best;
   if (!crew.has_servers) {
     if (const auto counts = take_in_order(offers, order, crew.workers, offers.size(), 0)) {
       keep_cheaper(best, offers, crew, *counts, 0);

@@ -39,7 +39,7 @@ struct SiteCount {
   friend bool operator==(const SiteCount&, const SiteCount&) = default;
 };
 
-struct Posting {
+struct SiteAssignment {
   std::vector<SiteCount> workers{};  // In the order of sites.
   SiteCount servers{};               // No count without servers.
   double cost = 0;
@@ -56,22 +56,22 @@ struct UnitOffer {
                                                                   int count, double& cost);
 
 /// On the cheapest site that can take all.
-[[nodiscard]] std::optional<Posting> together_cheapest(std::span<const SiteOffer> offers,
-                                                       const Crew& crew);
+[[nodiscard]] std::optional<SiteAssignment> together_cheapest(std::span<const SiteOffer> offers,
+                                                              const Crew& crew);
 /// On the site with the least room that can take all (Astraea).
-[[nodiscard]] std::optional<Posting> together_fullest(std::span<const SiteOffer> offers,
-                                                      const Crew& crew);
+[[nodiscard]] std::optional<SiteAssignment> together_fullest(std::span<const SiteOffer> offers,
+                                                             const Crew& crew);
 
 /// A_online: for each host in turn, workers by price, not all of them on the host.
-[[nodiscard]] std::optional<Posting> apart_by_host(std::span<const SiteOffer> offers,
-                                                   const Crew& crew);
+[[nodiscard]] std::optional<SiteAssignment> apart_by_host(std::span<const SiteOffer> offers,
+                                                          const Crew& crew);
 /// DPS: workers by price; then each site as host, to which workers move while that makes it
 /// cheaper.
-[[nodiscard]] std::optional<Posting> apart_by_price(std::span<const SiteOffer> offers,
-                                                    const Crew& crew);
+[[nodiscard]] std::optional<SiteAssignment> apart_by_price(std::span<const SiteOffer> offers,
+                                                           const Crew& crew);
 /// Astraea: for each host in turn, as many workers on it as fit but not all, the others where there
 /// is least room, so that large holes stay whole.
-[[nodiscard]] std::optional<Posting> apart_fullest(std::span<const SiteOffer> offers,
-                                                   const Crew& crew);
+[[nodiscard]] std::optional<SiteAssignment> apart_fullest(std::span<const SiteOffer> offers,
+                                                          const Crew& crew);
 
 }  // namespace rubato::policy::planning

@@ -27,13 +27,13 @@ struct WindowSearch {
   Instant last_finish = kNever;
   std::function<double(Instant finish)> value{};  // Never rises.
   /// Where the crew goes in this window, and for how much; nothing if it does not fit.
-  std::function<std::optional<Posting>(const CrewChoice& choice, TimeWindow window)> place{};
+  std::function<std::optional<SiteAssignment>(const CrewChoice& choice, TimeWindow window)> place{};
 };
 
 struct Booking {
   TimeWindow window{};
   CrewChoice choice{};
-  Posting posting{};
+  SiteAssignment posting{};
   double value = 0;
 
   [[nodiscard]] double payoff() const { return value - posting.cost; }

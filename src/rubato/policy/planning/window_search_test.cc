@@ -137,9 +137,10 @@ TEST(WindowSearch, EqualsExhaustiveSearch) {
       search.crews.push_back({.crew = {.workers = n}, .run_time = std::chrono::seconds(6 / n)});
     }
     search.value = [&](Instant finish) { return 10 - slope * to_seconds(finish); };
-    search.place = [&](const CrewChoice& choice, TimeWindow window) -> std::optional<Posting> {
+    search.place = [&](const CrewChoice& choice,
+                       TimeWindow window) -> std::optional<SiteAssignment> {
       const double cost = cost_of(choice, window);
-      return cost < 0 ? std::nullopt : std::optional(Posting{.cost = cost});
+      return cost < 0 ? std::nullopt : std::optional(SiteAssignment{.cost = cost});
     };
 
     const auto best = best_window(search);
@@ -206,7 +207,7 @@ TEST(WindowSearch, FindsNothingWithoutCrewsOrTime) {
       .starts = slot_edges(at_seconds(0), std::chrono::seconds(1), 3, Duration{}, false),
       .last_finish = at_seconds(3)};
   search.value = [](Instant) { return 1.0; };
-  search.place = [](const CrewChoice&, TimeWindow) { return std::optional(Posting{}); };
+  search.place = [](const CrewChoice&, TimeWindow) { return std::optional(SiteAssignment{}); };
   EXPECT_FALSE(best_window(search));
   search.crews.push_back({.crew = {.workers = 1}, .run_time = std::chrono::seconds(4)});
   EXPECT_FALSE(best_window(search));

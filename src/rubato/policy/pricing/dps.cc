@@ -47,7 +47,7 @@ class Dps final : public PricingPolicy {
     for (const Pool& pool : view.topology.pools()) {
       const planning::UseCalendar& calendar = book().calendar(pool.id);
       const auto crews = planning::crews_of(job, pool, view, std::numeric_limits<int>::max());
-      const planning::CrewMarket market{.pool = pool.id,
+      const planning::SiteMarket market{.pool = pool.id,
                                         .room = {&calendar},
                                         .prices = &calendar,
                                         .curve = prices(),

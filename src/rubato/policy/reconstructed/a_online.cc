@@ -160,7 +160,7 @@ class AOnline final : public BatchingPolicy {
     const JobState& job = view.jobs.at(entrant.batch.job);
     std::optional<PoolBooking> best;
     for (const Pool& pool : view.topology.pools()) {
-      const planning::CrewMarket market{
+      const planning::SiteMarket market{
           .pool = pool.id,
           .room = {&book().calendar(pool.id)},
           .prices = &prices.prices[pool.id.value],

@@ -204,7 +204,7 @@ class Astraea final : public BatchingPolicy {
     std::optional<PoolBooking> best;
     for (const Pool& pool : view.topology.pools()) {
       const UseCalendar& calendar = book().calendar(pool.id);
-      planning::CrewMarket market{.pool = pool.id, .room = {&calendar}, .rules = kRules};
+      planning::SiteMarket market{.pool = pool.id, .room = {&calendar}, .rules = kRules};
       if (party != nullptr) {
         market.room.push_back(&party->reserve[pool.id.value]);
       } else {

@@ -47,7 +47,7 @@ class BanditPricing final : public Policy {
   using Mode = std::pair<SpeedId, bool>;
 
   [[nodiscard]] Verdict offer(const JobState& job, const View& view);
-  [[nodiscard]] Verdict answer(const Reply& reply);
+  [[nodiscard]] Verdict answer(const OfferReply& reply);
   void finish(const Completion& completion, const View& view);
   void notice_stops(const View& view);
   [[nodiscard]] Decision hold_round(const View& view);
@@ -129,8 +129,9 @@ Verdict BanditPricing::offer(const JobState& job, const View& view) {
   }
   Sale sale{.gang = *gang, .arm = bandit_.choose(supply())};
   sale.together = placing(*gang, view, free_by_node(view)).size() == 1;
-  const Span apart = std::max(Span::Rack, view.topology.narrowest_span(gang->pool, gang->workers));
-  const Span span = sale.together ? Span::Node : apart;
+  const Locality apart =
+      std::max(Locality::Rack, view.topology.narrowest_span(gang->pool, gang->workers));
+  const Locality span = sale.together ? Locality::Node : apart;
   const double speed = view.speeds.speed(job.speed, gang->pool, gang->workers, span);
   sale.uncorrected = speed > 0 ? from_seconds_up(job.job.work / speed) : kLongest;
   const auto known = corrections_.find({job.speed, sale.together});
@@ -146,7 +147,7 @@ Verdict BanditPricing::offer(const JobState& job, const View& view) {
   return verdict;
 }
 
-Verdict BanditPricing::answer(const Reply& reply) {
+Verdict BanditPricing::answer(const OfferReply& reply) {
   Sale& sale = sales_.at(reply.job);
   const double hours = to_seconds(sale.expected) / 3600 * sale.gang.workers;
   Verdict verdict{.job = reply.job, .payment = bandit_.arms()[sale.arm].price * hours};
@@ -237,7 +238,7 @@ Decision BanditPricing::on(const Event& event, const View& view) {
   Decision decision;
   if (const auto* arrival = std::get_if<Arrival>(&event)) {
     decision.verdicts.push_back(offer(view.jobs.at(arrival->job.id), view));
-  } else if (const auto* reply = std::get_if<Reply>(&event)) {
+  } else if (const auto* reply = std::get_if<OfferReply>(&event)) {
     const auto found = sales_.find(reply->job);
     if (found != sales_.end() && found->second.place < 0) {
       decision.verdicts.push_back(answer(*reply));

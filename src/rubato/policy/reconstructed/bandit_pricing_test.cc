@@ -122,7 +122,7 @@ TEST(BanditPricing, PlacesOnOneNodeBestFitElseOnTheFewest) {
     state.speed = speeds.resolve(job);
     const auto policy = make_bandit_pricing(kOnePrice);
     static_cast<void>(policy->on(Arrival{.job = job}, own));
-    static_cast<void>(policy->on(Reply{.job = job.id, .accepted = true}, own));
+    static_cast<void>(policy->on(OfferReply{.job = job.id, .accepted = true}, own));
     return policy->on(Tick{}, own).targets.at(0).nodes;
   };
 

@@ -166,7 +166,7 @@ TEST(PreemptiveEdge, FinishesEverything) {
     Scene scene(preemptive_edge,
                 {.cluster = "2x4@edge/2+1x8@cloud/30",
                  .slot_seconds = seed % 2 == 0 ? 0.0 : 5.0,
-                 .accounting = seed % 3 == 0 ? Accounting::Physical : Accounting::None,
+                 .accounting = seed % 3 == 0 ? ResizeCostModel::Physical : ResizeCostModel::None,
                  .reloads = seed % 5 == 0});
     for (std::uint64_t id = 1; id <= 15; ++id) {
       Job job = linear_job(id, random.uniform(0, 100), static_cast<int>(random.integer(1, 8)),

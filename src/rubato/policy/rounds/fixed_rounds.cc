@@ -63,7 +63,7 @@ Decision FixedRounds::on(const Event& event, const View& view) {
   }
   if (const auto* completion = std::get_if<Completion>(&event)) {
     leaves(completion->job);
-  } else if (const auto* report = std::get_if<Measured>(&event)) {
+  } else if (const auto* report = std::get_if<ProgressReport>(&event)) {
     if (const JobState* job = view.jobs.find(report->job); job != nullptr && job->admitted) {
       measured(*job, view);
     }

@@ -126,7 +126,7 @@ Decision GangPolicy::on(const Event& event, const View& view) {
     remove(*completion);
   } else if (std::holds_alternative<NodeChange>(event)) {
     view.jobs.for_each([&](const JobState& job) { was_stopped(job, view); });
-  } else if (const auto* report = std::get_if<Measured>(&event)) {
+  } else if (const auto* report = std::get_if<ProgressReport>(&event)) {
     const JobState* job = view.jobs.find(report->job);
     if (job != nullptr && members_.contains(job->id()) && !was_stopped(*job, view)) {
       measured(*job, view);

@@ -121,7 +121,7 @@ TEST_P(GangPools, ContinuesFromASavedStateThroughFaults) {
     for (const bool reloads : {false, true}) {
       Scene scene(policy(), {.cluster = "1x4:a+2x4:b",
                              .slot_seconds = 2,
-                             .accounting = Accounting::Physical,
+                             .accounting = ResizeCostModel::Physical,
                              .speeds = faster_on_b(),
                              .reloads = reloads});
       scene.submit(random_gangs(seed, kPoolsLimits));

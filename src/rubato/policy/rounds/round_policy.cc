@@ -69,7 +69,7 @@ Decision RoundPolicy::on(const Event& event, const View& view) {
     is_due_ = false;
     decision.is_round = true;
     decision.targets = targets_of(seats);
-  } else if (const auto* report = std::get_if<Measured>(&event)) {
+  } else if (const auto* report = std::get_if<ProgressReport>(&event)) {
     const JobState* job = view.jobs.find(report->job);
     if (job != nullptr && job->admitted) {
       is_due_ = job->share == 0 || measured(*job) || is_due_;

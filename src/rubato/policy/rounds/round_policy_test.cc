@@ -38,7 +38,7 @@ struct Corner {
   Topology topology = Topology::parse("1x1").value();
   JobTable jobs{};
   SpeedBook speeds{linear_speeds(), topology};
-  ResizeCost costs{Accounting::None, 1, Duration{}};
+  ResizeCost costs{ResizeCostModel::None, 1, Duration{}};
   Random random{1};
   std::vector<int> capacity{1};
 
@@ -89,11 +89,11 @@ TEST(RoundPolicy, AReportBringsARoundOnlyIfTheJobLostItsWorkers) {
   JobState& job = corner.jobs.at(JobId{1});
   job.share = 1;
 
-  const Decision running = policy.on(Measured{.job = job.id()}, corner.view(1));
+  const Decision running = policy.on(ProgressReport{.job = job.id()}, corner.view(1));
   job.share = 0;
-  const Decision stopped = policy.on(Measured{.job = job.id()}, corner.view(2));
+  const Decision stopped = policy.on(ProgressReport{.job = job.id()}, corner.view(2));
   job.share = 1;
-  const Decision after = policy.on(Measured{.job = job.id()}, corner.view(3));
+  const Decision after = policy.on(ProgressReport{.job = job.id()}, corner.view(3));
 
   EXPECT_EQ(running.wake_at, kNever);
   EXPECT_EQ(stopped.wake_at, at_seconds(5));
@@ -105,7 +105,7 @@ TEST(RoundPolicy, KeepsItsOwnAppointment) {
   Probe policy(at_seconds(60));
 
   const Decision round = policy.on(Tick{}, corner.view(0));
-  const Decision report = policy.on(Measured{.job = JobId{1}}, corner.view(1));
+  const Decision report = policy.on(ProgressReport{.job = JobId{1}}, corner.view(1));
 
   EXPECT_EQ(round.wake_at, at_seconds(60));
   EXPECT_EQ(report.wake_at, at_seconds(5));  // It has no workers.

@@ -75,8 +75,9 @@ TEST(Shockwave, LeavesNoGpuIdleThatAJobCouldUse) {
 TEST(Shockwave, GoesOnExactlyAfterAReload) {
   std::vector<std::map<JobId, Instant>> finishes;
   for (const bool reloads : {false, true}) {
-    Scene scene(shockwave("round=10"),
-                {.cluster = "2x4:a+1x4:b", .accounting = Accounting::Physical, .reloads = reloads});
+    Scene scene(
+        shockwave("round=10"),
+        {.cluster = "2x4:a+1x4:b", .accounting = ResizeCostModel::Physical, .reloads = reloads});
     Random random(12);
     for (std::uint64_t id = 1; id <= 16; ++id) {
       scene.submit(

@@ -100,7 +100,7 @@ std::size_t add_cells(LinearProgram& program, std::span<const WindowJob> jobs,
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     std::vector<Term> sum{{i, -1}};
     for (std::vector<Term>& round : use) {
-      const std::size_t cell = program.add({.upper = 1, .is_whole = true});
+      const std::size_t cell = program.add({.upper = 1, .is_integer = true});
       sum.push_back({cell, 1});
       round.push_back({cell, static_cast<double>(jobs[i].gpus)});
     }
@@ -136,14 +136,15 @@ std::vector<std::uint64_t> in_order(const std::vector<std::vector<bool>>& cells,
 }
 
 // Counts first, in the order of the jobs; whole numbers, or the relaxation.
-LinearProgram window_program(std::span<const WindowJob> jobs, const Window& window, bool is_whole) {
+LinearProgram window_program(std::span<const WindowJob> jobs, const Window& window,
+                             bool is_integer) {
   LinearProgram program(Goal::Maximise);
   std::vector<Term> use;
   for (const WindowJob& job : jobs) {
     const std::size_t count = program.add(
         {.lower = static_cast<double>(job.rounds_min),
          .upper = static_cast<double>(std::max(job.rounds_min, rounds_wanted(job, window))),
-         .is_whole = is_whole});
+         .is_integer = is_integer});
     use.push_back({count, static_cast<double>(job.gpus)});
   }
   program.add_row(use, Relation::AtMost, static_cast<double>(window.gpus) * window.rounds);
@@ -237,7 +238,7 @@ std::optional<std::vector<int>> best_counts(std::span<const WindowJob> jobs, con
   if (!minima_fit(jobs, window)) {
     return std::nullopt;
   }
-  const Solution relaxed = solve(window_program(jobs, window, /*is_whole=*/false), limits);
+  const Solution relaxed = solve(window_program(jobs, window, /*is_integer=*/false), limits);
   if (!relaxed.has_values()) {
     return greedy_counts(jobs, window);
   }
@@ -246,8 +247,8 @@ std::optional<std::vector<int>> best_counts(std::span<const WindowJob> jobs, con
     return counts;
   }
   SolveLimits improving = limits;
-  improving.better_than = window_worth(jobs, window, counts) + kWholeBetterMin;
-  const Solution whole = solve(window_program(jobs, window, /*is_whole=*/true), improving);
+  improving.cutoff = window_worth(jobs, window, counts) + kWholeBetterMin;
+  const Solution whole = solve(window_program(jobs, window, /*is_integer=*/true), improving);
   return whole.has_values() ? rounded_down(whole, jobs) : counts;
 }
 
@@ -259,7 +260,7 @@ std::optional<std::vector<std::uint64_t>> best_rows(std::span<const WindowJob> j
     const auto counts = best_counts(jobs, window, limits);
     return counts ? std::optional(spread(jobs, window, *counts)) : std::nullopt;
   }
-  LinearProgram program = window_program(jobs, window, /*is_whole=*/true);
+  LinearProgram program = window_program(jobs, window, /*is_integer=*/true);
   std::size_t cell = add_cells(program, jobs, window);
   const Solution solution = solve(program, limits);
   if (solution.status == SolveStatus::Infeasible) {

@@ -109,10 +109,10 @@ class TenantSplit final : public Policy {
   void route(const Event& event, const View& view, Merged& merged);
   [[nodiscard]] bool is_in_the_way(const Part& part, PoolId pool, const LineGpus& held,
                                    const View& view) const;
-  void squeeze(const View& view, Merged& merged);
+  void reclaim_borrowed(const View& view, Merged& merged);
   void tell_capacities(const View& view, Merged& merged);
 
-  TenantDues dues_;
+  TenantQuotas dues_;
   std::vector<Part> parts_;  // One for each line.
   std::set<NodeId> down_;
 };
@@ -299,7 +299,7 @@ void TenantSplit::route(const Event& event, const View& view, Merged& merged) {
     const bool is_tick = std::holds_alternative<Tick>(event);
     for (Part* part : turns(view, merged)) {
       if (is_best_effort(*part)) {
-        squeeze(view, merged);
+        reclaim_borrowed(view, merged);
       }
       if (!is_tick || part->wake <= view.now) {
         call(*part, event, view, merged);
@@ -310,9 +310,9 @@ void TenantSplit::route(const Event& event, const View& view, Merged& merged) {
   JobId job{};
   if (const auto* completion = std::get_if<Completion>(&event)) {
     job = completion->job;
-  } else if (const auto* report = std::get_if<Measured>(&event)) {
+  } else if (const auto* report = std::get_if<ProgressReport>(&event)) {
     job = report->job;
-  } else if (const auto* reply = std::get_if<Reply>(&event)) {
+  } else if (const auto* reply = std::get_if<OfferReply>(&event)) {
     job = reply->job;
   }
   if (Part* part = part_with(job)) {
@@ -344,9 +344,9 @@ bool TenantSplit::is_in_the_way(const Part& part, PoolId pool, const LineGpus& h
 }
 
 // Stops the youngest jobs on borrowed GPUs while their owners need them, and tells their copies.
-void TenantSplit::squeeze(const View& view, Merged& merged) {
+void TenantSplit::reclaim_borrowed(const View& view, Merged& merged) {
   LineGpus held = this->held(view, merged);
-  if (dues_.are_kept(held, view)) {
+  if (dues_.within_limits(held, view)) {
     return;
   }
   std::map<JobId, Part*> borrowers;  // The youngest last.
@@ -374,7 +374,7 @@ void TenantSplit::squeeze(const View& view, Merged& merged) {
     stopped.emplace_back(part, job);
   }
   for (const auto& [part, job] : stopped) {
-    call(*part, Measured{.job = job->id(), .done = job->progress.at(view.now)}, view, merged);
+    call(*part, ProgressReport{.job = job->id(), .done = job->progress.at(view.now)}, view, merged);
   }
 }
 
@@ -413,11 +413,11 @@ Decision TenantSplit::on(const Event& event, const View& view) {
                : static_cast<void>(down_.insert(change->node));
   }
   route(event, view, merged);
-  squeeze(view, merged);
+  reclaim_borrowed(view, merged);
   tell_capacities(view, merged);
   // Whoever is told may claim what is its own: each line once at most.
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    squeeze(view, merged);
+    reclaim_borrowed(view, merged);
   }
   Decision decision = std::move(merged.decision);
   for (auto& [id, target] : merged.targets) {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "rubato/policy/policy.h"
-#include "rubato/policy/tenants/tenant_dues.h"
+#include "rubato/policy/tenants/tenant_quotas.h"
 
 namespace rubato::policy::tenants {
 

@@ -85,7 +85,7 @@ namespace rubato::policy {
   for (const bool reloads : {false, true}) {
     Scene scene(make, {.cluster = "2x4:x+1x4:y",
                        .slot_seconds = 2,
-                       .accounting = Accounting::Physical,
+                       .accounting = ResizeCostModel::Physical,
                        .speeds = joined(mixed_speeds("x"), mixed_speeds("y")),
                        .reloads = reloads});
     scene.submit(random_elastic_jobs(seed, 16));

@@ -34,7 +34,7 @@ namespace rubato::policy {
 struct SceneOptions {
   std::string_view cluster = "1x4";
   double slot_seconds = 0;
-  Accounting accounting = Accounting::None;
+  ResizeCostModel accounting = ResizeCostModel::None;
   std::vector<SpeedRow> speeds = linear_speeds();
   std::vector<TenantShare> tenants{};
   bool reloads = false;  // Before each call the policy is saved, made anew and loaded.

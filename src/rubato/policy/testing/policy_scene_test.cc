@@ -86,7 +86,7 @@ void Scene::measure(std::uint64_t id, double speed_factor) {
   JobState& job = jobs_.at(JobId{id});
   job.speed_factor = speed_factor;
   job.progress.change(now_, speed_of(job, job.pool(), job.share), Duration{});
-  tell(Measured{.job = job.id(), .workers = job.share});
+  tell(ProgressReport{.job = job.id(), .workers = job.share});
 }
 
 int Scene::share(std::uint64_t id) const {
@@ -172,7 +172,7 @@ void Scene::arrive_next() {
   RUBATO_CHECK(verdicts_.contains(job.id));
   if (const Verdict offer = verdicts_.at(job.id); offer.kind == VerdictKind::Offer) {
     const Duration latency = offer.promised == kNever ? Duration{} : offer.promised - job.arrival;
-    tell(Reply{.job = job.id, .accepted = offer.payment <= job.value.at(latency)});
+    tell(OfferReply{.job = job.id, .accepted = offer.payment <= job.value.at(latency)});
   }
 }
 
@@ -224,7 +224,7 @@ void Scene::apply_round(const Decision& decision) {
     RUBATO_CHECK(used(pool.id) <= capacity_[pool.id.value]);
   }
   const ArtifactCharge charge = policy_->traits().artifact_charge;
-  if (costs_.accounting() == Accounting::Artifact &&
+  if (costs_.accounting() == ResizeCostModel::Artifact &&
       (charge == ArtifactCharge::EveryRound ||
        (charge == ArtifactCharge::OnStart && is_restart_round()))) {
     stall_others(changed);
@@ -257,10 +257,10 @@ void Scene::change(JobState& job, const Target& target) {
 }
 
 Duration Scene::pause_of(const JobState& job, const Target& target) const {
-  if (target.workers == 0 || costs_.accounting() == Accounting::None) {
+  if (target.workers == 0 || costs_.accounting() == ResizeCostModel::None) {
     return Duration{};
   }
-  if (costs_.accounting() == Accounting::Physical) {
+  if (costs_.accounting() == ResizeCostModel::Physical) {
     const bool moved = job.share > 0 && job.pool() != target.pool;
     return costs_.physical(job.job, {.from = job.share, .to = target.workers, .moved = moved});
   }
@@ -312,7 +312,7 @@ TEST(Scene, TrainsAJobAtTheSpeedOfTheBook) {
 }
 
 TEST(Scene, ChargesThePauseOfAStart) {
-  Scene scene(any_policy, {.accounting = Accounting::Artifact});
+  Scene scene(any_policy, {.accounting = ResizeCostModel::Artifact});
   scene.submit(linear_job(1, 0, 4, 10));
 
   scene.run();

@@ -117,7 +117,7 @@ TEST(Themis, GoesOnExactlyAfterAReload) {
   for (const bool reloads : {false, true}) {
     Scene scene(themis("lease=30"), {.cluster = "3x4",
                                      .slot_seconds = 5,
-                                     .accounting = Accounting::Physical,
+                                     .accounting = ResizeCostModel::Physical,
                                      .reloads = reloads});
     Random random(12);
     for (std::uint64_t id = 1; id <= 30; ++id) {

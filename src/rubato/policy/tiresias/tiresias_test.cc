@@ -73,7 +73,8 @@ TEST(Tiresias, SkipsWhatDoesNotFit) {
 }
 
 TEST(Tiresias, DoesNotCountPausesAsService) {
-  Scene scene(tiresias("thresholds=10"), {.cluster = "1x1", .accounting = Accounting::Physical});
+  Scene scene(tiresias("thresholds=10"),
+              {.cluster = "1x1", .accounting = ResizeCostModel::Physical});
   scene.submit({linear_job(1, 0, 1, 30), linear_job(2, 1, 1, 5)});
 
   scene.run_until(13.9);
@@ -86,7 +87,7 @@ TEST(Tiresias, DoesNotCountPausesAsService) {
 
 TEST(Tiresias, LooksAgainWhenAPauseHasDelayedAFall) {
   Scene scene(tiresias("thresholds=2,falls=prompt"),
-              {.cluster = "1x1", .accounting = Accounting::Physical});
+              {.cluster = "1x1", .accounting = ResizeCostModel::Physical});
   scene.submit(linear_job(1, 0, 1, 30));
 
   scene.run_until(6);
@@ -170,7 +171,7 @@ TEST(Tiresias, ContinuesFromASavedState) {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     SceneOptions world{.cluster = "2x3",
                        .slot_seconds = static_cast<double>(seed % 3),
-                       .accounting = Accounting::Physical};
+                       .accounting = ResizeCostModel::Physical};
     Scene kept(tiresias(options[seed % 3]), world);
     world.reloads = true;
     Scene reloaded(tiresias(options[seed % 3]), world);

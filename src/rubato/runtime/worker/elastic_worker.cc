@@ -22,7 +22,7 @@ namespace {
 // To begin again would not help: the workers do different things.
 Error unlike(const Error& error) {
   return Error{.code = error.code,
-               .message = fmt::format("the workers do not do the same, for instance because one "
+               .message = fmt::format("the workers diverged, for instance because one "
                                       "ends its training before the others: {}",
                                       error.message)};
 }

@@ -1,4 +1,4 @@
-#include "rubato/live/agent/agent_door.h"
+#include "rubato/live/agent/agent_gateway.h"
 
 #include <utility>
 
@@ -8,17 +8,17 @@
 
 namespace rubato {
 
-Result<std::unique_ptr<AgentDoor>> AgentDoor::open(Service& service,
-                                                   const AgentServerOptions& options) {
+Result<std::unique_ptr<AgentGateway>> AgentGateway::open(Service& service,
+                                                         const AgentServerOptions& options) {
   if (options.token.empty() && !is_loopback_host(options.address)) {
     return Error{
         .code = ErrorCode::BadConfig,
         .message = fmt::format("agents can reach {} from other machines: that needs a token",
                                options.address)};
   }
-  std::unique_ptr<AgentDoor> door(new AgentDoor(service));
-  AgentDoor* const raw = door.get();
-  const std::scoped_lock lock(door->mutex_);  // The first word waits until we are ready for it.
+  std::unique_ptr<AgentGateway> gateway(new AgentGateway(service));
+  AgentGateway* const raw = gateway.get();
+  const std::scoped_lock lock(gateway->mutex_);  // The first word waits until we are ready for it.
   auto server = AgentServer::open(
       options, {.on_message = [raw](const std::string& agent,
                                     const wire::FromAgent& message) { raw->hear(agent, message); },
@@ -26,12 +26,12 @@ Result<std::unique_ptr<AgentDoor>> AgentDoor::open(Service& service,
   if (!server) {
     return server.error();
   }
-  door->server_ = *std::move(server);
-  return door;
+  gateway->server_ = *std::move(server);
+  return gateway;
 }
 
 // Nobody may speak to the service, nor the service to anybody, when the server goes.
-AgentDoor::~AgentDoor() {
+AgentGateway::~AgentGateway() {
   Service* service = nullptr;
   {
     const std::scoped_lock lock(mutex_);
@@ -41,7 +41,7 @@ AgentDoor::~AgentDoor() {
   server_.reset();
 }
 
-void AgentDoor::hear(const std::string& agent, const wire::FromAgent& message) {
+void AgentGateway::hear(const std::string& agent, const wire::FromAgent& message) {
   const std::scoped_lock lock(mutex_);
   if (service_ != nullptr && server_ != nullptr) {
     service_->hear(agent, message, &server_->port_of(agent));

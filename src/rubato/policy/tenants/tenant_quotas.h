@@ -38,9 +38,9 @@ struct TenantLine {
 /// GPUs by line and pool that are held.
 using LineGpus = std::vector<std::vector<int>>;
 
-class TenantDues {
+class TenantQuotas {
  public:
-  explicit TenantDues(std::vector<TenantGpus> tenants);
+  explicit TenantQuotas(std::vector<TenantGpus> tenants);
 
   [[nodiscard]] const std::vector<TenantGpus>& tenants() const { return tenants_; }
   /// The promises of each tenant, in order; then best effort; the last is everybody else's.
@@ -59,7 +59,7 @@ class TenantDues {
   /// True if more of the pool is held than is up.
   [[nodiscard]] static bool is_over(PoolId pool, const LineGpus& held, const View& view);
   /// True if no line has to give anything back.
-  [[nodiscard]] bool are_kept(const LineGpus& held, const View& view) const;
+  [[nodiscard]] bool within_limits(const LineGpus& held, const View& view) const;
 
  private:
   [[nodiscard]] std::vector<int> due_in(PoolId pool, const LineGpus& held, const View& view) const;

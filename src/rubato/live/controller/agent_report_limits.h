@@ -1,5 +1,5 @@
-// What agents say in numbers, believed only as far as it can be: an agent is another machine, and a
-// word of it must not turn the controller's sums into nonsense.
+// What agents say in numbers, sanitized only as far as it can be: an agent is another machine, and
+// a word of it must not turn the controller's sums into nonsense.
 #pragma once
 
 #include "rubato/wire/agent.pb.h"
@@ -11,7 +11,7 @@ namespace rubato {
 
 /// The report without what cannot be: steps and speeds that are no numbers, workers below none,
 /// measurements that do not rise.
-[[nodiscard]] wire::JobReport believed(wire::JobReport report);
-[[nodiscard]] wire::JobEnded believed(wire::JobEnded ended);
+[[nodiscard]] wire::JobReport sanitized(wire::JobReport report);
+[[nodiscard]] wire::JobEnded sanitized(wire::JobEnded ended);
 
 }  // namespace rubato

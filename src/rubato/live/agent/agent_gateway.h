@@ -10,23 +10,23 @@
 namespace rubato {
 
 /// Beyond loopback nobody is let in without a token.
-class AgentDoor {
+class AgentGateway {
  public:
   /// The service must outlive it.
-  [[nodiscard]] static Result<std::unique_ptr<AgentDoor>> open(Service& service,
-                                                               const AgentServerOptions& options);
-  ~AgentDoor();
-  AgentDoor(const AgentDoor&) = delete;
-  AgentDoor& operator=(const AgentDoor&) = delete;
+  [[nodiscard]] static Result<std::unique_ptr<AgentGateway>> open(
+      Service& service, const AgentServerOptions& options);
+  ~AgentGateway();
+  AgentGateway(const AgentGateway&) = delete;
+  AgentGateway& operator=(const AgentGateway&) = delete;
 
   [[nodiscard]] int port() const { return server_->port(); }
 
  private:
-  explicit AgentDoor(Service& service) : service_(&service) {}
+  explicit AgentGateway(Service& service) : service_(&service) {}
   void hear(const std::string& agent, const wire::FromAgent& message);
 
   std::mutex mutex_;
-  Service* service_;  // Null once the door is being closed.
+  Service* service_;  // Null once the gateway is being closed.
   std::unique_ptr<AgentServer> server_;
 };
 

@@ -1,4 +1,4 @@
-#include "rubato/live/controller/agent_words.h"
+#include "rubato/live/controller/agent_report_limits.h"
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +32,7 @@ double believed_steps(double said) {
   return std::isfinite(said) ? std::clamp(said, 0.0, kStepsMax) : 0;
 }
 
-wire::JobReport believed(wire::JobReport report) {
+wire::JobReport sanitized(wire::JobReport report) {
   report.set_done(believed_steps(report.done()));
   report.set_speed(is_speed(report.speed()) ? report.speed() : 0);
   report.set_workers(std::clamp(report.workers(), 0, kWorkersMax));
@@ -44,7 +44,7 @@ wire::JobReport believed(wire::JobReport report) {
   return report;
 }
 
-wire::JobEnded believed(wire::JobEnded ended) {
+wire::JobEnded sanitized(wire::JobEnded ended) {
   ended.set_done(believed_steps(ended.done()));
   return ended;
 }

@@ -1,4 +1,4 @@
-#include "rubato/policy/tenants/tenant_dues.h"
+#include "rubato/policy/tenants/tenant_quotas.h"
 
 #include <algorithm>
 #include <functional>
@@ -31,7 +31,7 @@ void add_lent(int more, std::vector<int> lent, std::vector<int>& usable) {
 
 }  // namespace
 
-TenantDues::TenantDues(std::vector<TenantGpus> tenants) : tenants_(std::move(tenants)) {
+TenantQuotas::TenantQuotas(std::vector<TenantGpus> tenants) : tenants_(std::move(tenants)) {
   for (std::size_t i = 0; i < tenants_.size(); ++i) {
     lines_.push_back({.tenant = i});
   }
@@ -43,7 +43,7 @@ TenantDues::TenantDues(std::vector<TenantGpus> tenants) : tenants_(std::move(ten
   lines_.push_back({.is_best_effort = true});
 }
 
-int TenantDues::owed(const TenantGpus& tenant, PoolId pool, const View& view) const {
+int TenantQuotas::owed(const TenantGpus& tenant, PoolId pool, const View& view) const {
   if (!tenant.has_the_rest) {
     return pool.value < tenant.gpus.size() ? tenant.gpus[pool.value] : 0;
   }
@@ -57,7 +57,7 @@ int TenantDues::owed(const TenantGpus& tenant, PoolId pool, const View& view) co
 // GPUs of one pool that each tenant may use. If nodes are down and there are fewer than all are
 // owed, everyone's promises keep what they hold, and what is left goes to those who have least of
 // their due.
-std::vector<int> TenantDues::due_in(PoolId pool, const LineGpus& held, const View& view) const {
+std::vector<int> TenantQuotas::due_in(PoolId pool, const LineGpus& held, const View& view) const {
   std::vector<int> due;
   int left = view.capacity[pool.value];
   for (const TenantGpus& tenant : tenants_) {
@@ -85,7 +85,7 @@ std::vector<int> TenantDues::due_in(PoolId pool, const LineGpus& held, const Vie
 }
 
 // What the tenant of a line of best effort is due and does not use for promises, by pool.
-std::vector<int> TenantDues::own(std::size_t line, const LineGpus& held, const View& view) const {
+std::vector<int> TenantQuotas::own(std::size_t line, const LineGpus& held, const View& view) const {
   std::vector<int> own;
   for (const Pool& pool : view.topology.pools()) {
     const auto tenant = lines_[line].tenant;
@@ -96,13 +96,13 @@ std::vector<int> TenantDues::own(std::size_t line, const LineGpus& held, const V
   return own;
 }
 
-std::optional<int> TenantDues::limit(std::size_t line) const {
+std::optional<int> TenantQuotas::limit(std::size_t line) const {
   const auto tenant = lines_[line].tenant;
   return tenant ? tenants_[*tenant].borrow : std::nullopt;
 }
 
-std::vector<int> TenantDues::usable(std::size_t line, const LineGpus& held,
-                                    const View& view) const {
+std::vector<int> TenantQuotas::usable(std::size_t line, const LineGpus& held,
+                                      const View& view) const {
   std::vector<int> usable;
   if (!lines_[line].is_best_effort) {
     for (const Pool& pool : view.topology.pools()) {
@@ -134,8 +134,8 @@ std::vector<int> TenantDues::usable(std::size_t line, const LineGpus& held,
   return usable;
 }
 
-std::vector<int> TenantDues::borrowed(std::size_t line, const LineGpus& held,
-                                      const View& view) const {
+std::vector<int> TenantQuotas::borrowed(std::size_t line, const LineGpus& held,
+                                        const View& view) const {
   std::vector<int> borrowed = held[line];
   const std::vector<int> own = this->own(line, held, view);
   for (std::size_t i = 0; i < borrowed.size(); ++i) {
@@ -144,17 +144,17 @@ std::vector<int> TenantDues::borrowed(std::size_t line, const LineGpus& held,
   return borrowed;
 }
 
-int TenantDues::over_limit(std::size_t line, const LineGpus& held, const View& view) const {
+int TenantQuotas::over_limit(std::size_t line, const LineGpus& held, const View& view) const {
   const auto limit = this->limit(line);
   const std::vector<int> borrowed = limit ? this->borrowed(line, held, view) : std::vector<int>{};
   return limit ? std::max(std::accumulate(borrowed.begin(), borrowed.end(), 0) - *limit, 0) : 0;
 }
 
-bool TenantDues::is_over(PoolId pool, const LineGpus& held, const View& view) {
+bool TenantQuotas::is_over(PoolId pool, const LineGpus& held, const View& view) {
   return held_by_all(pool, held) > view.capacity[pool.value];
 }
 
-bool TenantDues::are_kept(const LineGpus& held, const View& view) const {
+bool TenantQuotas::within_limits(const LineGpus& held, const View& view) const {
   for (const Pool& pool : view.topology.pools()) {
     if (is_over(pool.id, held, view)) {
       return false;
