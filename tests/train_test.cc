@@ -69,8 +69,7 @@ TEST_F(TrainTest, GoesOnWithoutAFrozenWorker) {
   const Json report = trained({"--workers", "3", "--stop", "worker 1 at step 100"});
 
   EXPECT_EQ(lost_steps(report), 0);
-  EXPECT_EQ(report["workers"][1]["cause"],
-            "ended on our request: SIGKILL, no heartbeat for 1.5 s");
+  EXPECT_EQ(report["workers"][1]["cause"], "ended on our request: SIGKILL, no heartbeat for 1.5 s");
   EXPECT_EQ(report["generations"][1]["members"], Json::array({1, 3}));
 }
 

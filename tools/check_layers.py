@@ -5,9 +5,9 @@ The rule is tools/layers.txt: each line names a folder and the folders it may in
 stand on lines above it, so the rule itself has no cycle. Indented lines below a folder say the same
 of its rooms, which are its sub-folders: `.` is what stands in the folder itself, `*` every room
 without a line of its own, so that a new one needs none; `-other` takes away a folder that the
-others may include. Tests may include any room of their folder,
-and they alone what stands in `testing/`. tools/third_party.txt says the same of other libraries:
-the first part of <name/header.h>, then the folders, or * for all of them.
+others may include. Tests may include any room of their folder, and they alone what stands in
+`testing/`. tools/third_party.txt says the same of other libraries: the first part of
+<name/header.h>, then the folders, or * for all of them.
 
 Usage: check_layers.py [ROOT]
 """
@@ -54,6 +54,15 @@ def rule_problems(layers, within=""):
                 name = within + folder
                 yield f"tools/layers.txt: {name} names {other}, which is not on a line above"
         above.add(folder)
+
+
+def exclusion_problems(folder, rooms, allowed):
+    """What is taken away from a room must be there to be taken away."""
+    for room, names in rooms.items():
+        for name in names:
+            if name.startswith("-") and name[1:] not in allowed:
+                yield (f"tools/layers.txt: {folder}/{room} excludes {name[1:]}, which {folder} may"
+                       " not include anyway")
 
 
 def build_problems(layers, cmake):
@@ -160,6 +169,7 @@ def check(root):
     problems = list(rule_problems(layers))
     for folder, inner in rooms.items():
         problems += rule_problems(inner, folder + "/")
+        problems += exclusion_problems(folder, inner, layers.get(folder, []))
     cmake = root / "CMakeLists.txt"
     if cmake.is_file():
         problems += build_problems(layers, cmake.read_text())

@@ -116,6 +116,11 @@ class LayersTest(TreeTest):
 
         self.assert_one("cli/client may not include core")
 
+    def test_refuses_to_take_away_what_is_not_there(self):
+        self.write("tools/layers.txt", "base:\ncore: base\ncli: base core\n  client: -croe\n")
+
+        self.assert_one("cli/client excludes croe")
+
     def test_refuses_a_top_that_points_into_a_room_below(self):
         self.write_rooms()
         self.write("src/rubato/plan/view.h", '#include "rubato/plan/gang/gang.h"\n')

@@ -12,6 +12,7 @@ from rubato.split.survival.recorder import OFF, REPLAY, Recorder
 
 Key = Tuple[str, str, str, int]  # Category, text, file and line.
 SHOWN_ONCE = ("default", "module", "once")
+KEYS_MAX = 1024  # Of warnings; beyond, one may appear twice.
 
 
 def key_of(message: Any) -> Key:
@@ -50,13 +51,14 @@ class Warned:
         if self.recorder.mode == OFF or not self.recorder.controller.is_leader:
             return False
         key = key_of(message)
-        is_repeated = (self.recorder.mode != REPLAY and key in self.before - self.shown
-                       and is_shown_once(message))
-        self.shown.add(key)
+        is_repeated = (self.recorder.mode != REPLAY and key in self.before
+                       and key not in self.shown and is_shown_once(message))
+        if len(self.shown) < KEYS_MAX:
+            self.shown.add(key)
         return is_repeated
 
     def saved(self) -> List[Key]:
-        return sorted(self.shown | self.before)
+        return sorted(self.shown | self.before)[:KEYS_MAX]
 
     def restore(self, saved: List[Key]) -> None:
         self.before = set(saved)

@@ -72,9 +72,7 @@ struct StepWork {
   bool keeps_gradient = true;  // False: it is used for the update alone.
 
   /// False: the memory of the gradient stays as it is.
-  [[nodiscard]] bool writes_gradient() const {
-    return keeps_gradient && (parts > 0 || is_scaled);
-  }
+  [[nodiscard]] bool writes_gradient() const { return keeps_gradient && (parts > 0 || is_scaled); }
 };
 
 /// Part of a parameter, with its gradient and the optimizer's state of it.
