@@ -347,8 +347,8 @@ std::vector<std::uint64_t> seeds(std::uint64_t quick, std::uint64_t soak) {
 }
 
 constexpr std::array kSlots = {1.0, 60.0, 240.0};
-constexpr std::array kAccountings = {ResizeCostModel::None, ResizeCostModel::Physical,
-                                     ResizeCostModel::Artifact};
+constexpr std::array kCostModels = {ResizeCostModel::None, ResizeCostModel::Physical,
+                                    ResizeCostModel::Artifact};
 
 // Faults of every kind, each switched on in about half of the runs, often enough to matter.
 FaultOptions draw_faults_of(std::uint64_t seed) {
@@ -374,7 +374,7 @@ FaultOptions harmless(std::uint64_t seed) {
 // All accountings and slots, on one world.
 std::vector<Setting> settings_of(std::uint64_t seed, const std::string& policy) {
   std::vector<Setting> settings;
-  for (const ResizeCostModel accounting : kAccountings) {
+  for (const ResizeCostModel accounting : kCostModels) {
     for (const double slot : kSlots) {
       settings.push_back({.seed = seed, .policy = policy, .accounting = accounting, .slot = slot});
     }

@@ -16,7 +16,7 @@ enum class VerdictKind {
   Refuse,  // Final: the job leaves.
   Defer,   // Not yet decided; stays until a later verdict.
   Demote,  // Stays as a best-effort job, without a promise.
-  Offer,   // Admitted for `payment` once its owner agrees: a OfferReply follows.
+  Offer,   // Admitted for `payment` once its owner agrees: an OfferReply follows.
 };
 
 struct Verdict {

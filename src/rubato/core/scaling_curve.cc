@@ -8,7 +8,7 @@ namespace rubato {
 
 std::string_view to_string(Provenance provenance) {
   switch (provenance) {
-    case Provenance::ProgressReport:
+    case Provenance::Measured:
       return "measured";
     case Provenance::Modelled:
       return "modelled";

@@ -9,7 +9,7 @@ namespace rubato {
 
 /// Where a curve comes from: printed wherever the curve decides something.
 enum class Provenance {
-  ProgressReport,
+  Measured,
   Modelled,  // Fitted to measurements.
   Assumed,   // Nobody measured: a cautious guess from the trace's own numbers.
 };

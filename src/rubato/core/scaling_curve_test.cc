@@ -114,7 +114,7 @@ TEST(ScalingCurve, IsEmptyAndStillWithoutPoints) {
 }
 
 TEST(Provenance, HasWords) {
-  EXPECT_EQ(to_string(Provenance::ProgressReport), "measured");
+  EXPECT_EQ(to_string(Provenance::Measured), "measured");
   EXPECT_EQ(to_string(Provenance::Modelled), "modelled");
   EXPECT_EQ(to_string(Provenance::Assumed), "assumed");
 }

@@ -268,7 +268,7 @@ TEST(SpeedRows, AreWhatTheSpeedBookCallsMeasured) {
 
   const SpeedId id = book.resolve(Job{.model = "net", .batch = 10});
 
-  EXPECT_EQ(book.provenance(id), Provenance::ProgressReport);
+  EXPECT_EQ(book.provenance(id), Provenance::Measured);
   EXPECT_DOUBLE_EQ(book.requested_speed(id, 1), 1.0);
 }
 

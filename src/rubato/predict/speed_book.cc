@@ -212,7 +212,7 @@ SpeedId SpeedBook::resolve(const Job& job) {
     const std::vector<SpeedRow>* rows = rows_for(job, pool);
     if (rows == nullptr && !declared.empty() && !is_profiled(job, pool)) {
       rows = &declared;
-      entry.provenance = measured ? entry.provenance : Provenance::ProgressReport;
+      entry.provenance = measured ? entry.provenance : Provenance::Measured;
     } else if (!measured) {
       rows = &assumed;
     }

@@ -40,7 +40,7 @@ TEST(SpeedBook, GivesTheMeasuredPointsThatFitThePool) {
 
   EXPECT_EQ(counts(book.curve(speed, kFirst)), (std::vector<int>{1, 2, 4}));
   EXPECT_EQ(book.speed(speed, kFirst, 2, Locality::Node), 1.9);
-  EXPECT_EQ(book.provenance(speed), Provenance::ProgressReport);
+  EXPECT_EQ(book.provenance(speed), Provenance::Measured);
   EXPECT_FALSE(book.depends_on_span(speed, kFirst));
 }
 
@@ -88,7 +88,7 @@ TEST(SpeedBook, TakesAJobsOwnSpeedsWhereNobodyMeasuredItsKind) {
   EXPECT_EQ(book.speed(plain, kFirst, 8, Locality::Rack), 60);
   EXPECT_EQ(book.speed(plain, kFirst, 2, Locality::Across), 19);
   EXPECT_FALSE(book.depends_on_span(plain, kFirst));
-  EXPECT_EQ(book.provenance(plain), Provenance::ProgressReport);
+  EXPECT_EQ(book.provenance(plain), Provenance::Measured);
   EXPECT_EQ(counts(book.curve(chosen, kFirst)), (std::vector<int>{2, 3}));
   EXPECT_EQ(book.curve(chosen, kFirst).speed(3), 27);  // The chord from 2 to 4.
 }

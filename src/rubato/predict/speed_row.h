@@ -16,7 +16,7 @@ struct SpeedRow {
   int batch = 0;
   int gpus = 0;
   double speed = 0;
-  Provenance provenance = Provenance::ProgressReport;
+  Provenance provenance = Provenance::Measured;
   std::optional<Locality> span{};  // Placement it was measured at; without one it holds for all.
 };
 

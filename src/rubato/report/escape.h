@@ -1,4 +1,4 @@
-// Foreign text made sanitized: names of jobs and policies come from traces and may hold anything.
+// Foreign text made harmless: names of jobs and policies come from traces and may hold anything.
 #pragma once
 
 #include <string>

@@ -38,7 +38,7 @@ TEST(Quote, OfALoneJobHasItsGpuHoursAndItsEarliestFinish) {
   EXPECT_EQ(quote.verdict.promised, at(3600));
   EXPECT_NEAR(quote.gpu_hours, 2, 0.03);  // The plan keeps some seconds in hand.
   EXPECT_NEAR(to_seconds(quote.earliest), 1800, 2);
-  EXPECT_EQ(quote.provenance, Provenance::ProgressReport);
+  EXPECT_EQ(quote.provenance, Provenance::Measured);
   EXPECT_THAT(quote.offers, IsEmpty());
 }
 

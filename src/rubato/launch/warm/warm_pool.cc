@@ -40,194 +40,193 @@ std::optional<ExitStatus> inherited_end(int pidfd) {
 }  // namespace
 
 WarmPool::~WarmPool() {
-  for (auto& [token, hatchling] : hatchlings_) {
+  for (auto& [token, forked] : forked_) {
     signal(token, SIGKILL);
   }
 }
 
 std::optional<std::string> WarmPool::start(const ZygoteKey& key, ZygoteRequest request, Moment now,
                                            Watch& watch) {
-  if (!nests_.contains(key) && nests_.size() >= options_.zygotes_max && !make_room()) {
-    return fmt::format("all {} warm interpreters have workers of other kinds", nests_.size());
+  if (!slots_.contains(key) && slots_.size() >= options_.zygotes_max && !make_room()) {
+    return fmt::format("all {} warm interpreters have workers of other kinds", slots_.size());
   }
-  ZygoteSlot& nest = nests_[key];
-  if (!nest.unfit.empty()) {
-    return nest.unfit;
+  ZygoteSlot& slot = slots_[key];
+  if (!slot.unfit.empty()) {
+    return slot.unfit;
   }
-  if (!nest.zygote) {
+  if (!slot.zygote) {
     auto zygote = Zygote::start({.key = key,
                                  .environment = request.process.environment,
                                  .modules = options_.modules,
                                  .guard = options_.guard});
-    ++nest.starts;
+    ++slot.starts;
     if (!zygote) {
-      nest.unfit = zygote.error().message;
-      return nest.unfit;
+      slot.unfit = zygote.error().message;
+      return slot.unfit;
     }
     watch.add(zygote->descriptor());
-    nest.zygote.emplace(std::move(*zygote));
-    nest.is_ready = false;
+    slot.zygote.emplace(std::move(*zygote));
+    slot.is_ready = false;
   }
-  nest.waiting.push_back(std::move(request));
-  if (nest.waiting.size() == 1) {
-    nest.since = now;
+  slot.waiting.push_back(std::move(request));
+  if (slot.waiting.size() == 1) {
+    slot.since = now;
   }
-  ask(nest, now);
+  ask(slot, now);
   return std::nullopt;
 }
 
 // Ends the zygote that has been idle for longest; false if all have something to do.
 bool WarmPool::make_room() {
-  auto oldest = nests_.end();
-  for (auto nest = nests_.begin(); nest != nests_.end(); ++nest) {
+  auto oldest = slots_.end();
+  for (auto slot = slots_.begin(); slot != slots_.end(); ++slot) {
     const bool is_idle =
-        nest->second.waiting.empty() && std::ranges::none_of(hatchlings_, [&](const auto& entry) {
-          return entry.second.key == nest->first;
+        slot->second.waiting.empty() && std::ranges::none_of(forked_, [&](const auto& entry) {
+          return entry.second.key == slot->first;
         });
-    if (is_idle && (oldest == nests_.end() || nest->second.since < oldest->second.since)) {
-      oldest = nest;
+    if (is_idle && (oldest == slots_.end() || slot->second.since < oldest->second.since)) {
+      oldest = slot;
     }
   }
-  if (oldest == nests_.end()) {
+  if (oldest == slots_.end()) {
     return false;
   }
-  nests_.erase(oldest);
+  slots_.erase(oldest);
   return true;
 }
 
 // One request at a time, so that none waits in a socket that nobody reads.
-void WarmPool::ask(ZygoteSlot& nest, Moment now) {
-  while (nest.is_ready && !nest.has_asked && !nest.waiting.empty()) {
-    const ZygoteRequest& request = nest.waiting.front();
-    if (Status status = nest.zygote->request(request); !status) {
+void WarmPool::ask(ZygoteSlot& slot, Moment now) {
+  while (slot.is_ready && !slot.has_asked && !slot.waiting.empty()) {
+    const ZygoteRequest& request = slot.waiting.front();
+    if (Status status = slot.zygote->request(request); !status) {
       news_.push_back(
           {.word = WarmWord::StartCold, .token = request.token, .why = status.error().message});
-      nest.waiting.pop_front();
+      slot.waiting.pop_front();
       continue;
     }
-    nest.has_asked = true;
-    nest.since = now;
+    slot.has_asked = true;
+    slot.since = now;
   }
 }
 
-void WarmPool::hear(const ZygoteKey& key, ZygoteSlot& nest, Moment now, Watch& watch) {
-  for (ZygoteNews& news : nest.zygote->receive()) {
-    heed(key, nest, std::move(news), watch);
-    if (!nest.zygote) {
+void WarmPool::hear(const ZygoteKey& key, ZygoteSlot& slot, Moment now, Watch& watch) {
+  for (ZygoteNews& news : slot.zygote->receive()) {
+    on_message(key, slot, std::move(news), watch);
+    if (!slot.zygote) {
       return;
     }
   }
-  ask(nest, now);
+  ask(slot, now);
 }
 
-void WarmPool::heed(const ZygoteKey& key, ZygoteSlot& nest, ZygoteNews news, Watch& watch) {
-  const auto is_asked = [&] { return nest.has_asked && nest.waiting.front().token == news.token; };
+void WarmPool::on_message(const ZygoteKey& key, ZygoteSlot& slot, ZygoteNews news, Watch& watch) {
+  const auto is_asked = [&] { return slot.has_asked && slot.waiting.front().token == news.token; };
   switch (news.word) {
     case ZygoteWord::Ready:
-      nest.is_ready = true;
+      slot.is_ready = true;
       return;
     case ZygoteWord::Unfit:
-      nest.unfit = news.why;
-      give_up(key, nest, news.why);
+      slot.unfit = news.why;
+      give_up(key, slot, news.why);
       return;
     case ZygoteWord::Started:
       if (is_asked()) {
-        fork_worker(key, nest, std::move(news), watch);
+        on_started(key, slot, std::move(news), watch);
       }
       return;
     case ZygoteWord::Refused:
       if (is_asked()) {
         news_.push_back({.word = WarmWord::StartCold, .token = news.token, .why = news.why});
-        nest.waiting.pop_front();
-        nest.has_asked = false;
+        slot.waiting.pop_front();
+        slot.has_asked = false;
       }
       return;
     case ZygoteWord::Ended: {
-      const auto ended = std::ranges::find_if(hatchlings_, [&](const auto& entry) {
+      const auto ended = std::ranges::find_if(forked_, [&](const auto& entry) {
         return entry.second.pid == news.pid && entry.second.key == key;
       });
-      if (ended != hatchlings_.end()) {
+      if (ended != forked_.end()) {
         // Its descriptor is shared with the zygote, so closing ours alone would not end the watch.
         watch.remove(ended->second.pidfd.get());
         end(ended->first, {.word = WarmWord::Ended, .status = news.status});
       }
-      nest.zygote->reap(news.pid);
+      slot.zygote->reap(news.pid);
       return;
     }
     case ZygoteWord::Gone:
-      give_up(key, nest, fmt::format("its warm interpreter is gone: {}", news.why));
+      give_up(key, slot, fmt::format("its warm interpreter is gone: {}", news.why));
       return;
   }
 }
 
 // Known to us and to the guard before it runs.
-void WarmPool::fork_worker(const ZygoteKey& key, ZygoteSlot& nest, ZygoteNews news, Watch& watch) {
+void WarmPool::on_started(const ZygoteKey& key, ZygoteSlot& slot, ZygoteNews news, Watch& watch) {
   if (options_.guard >= 0) {
     GroupGuard::watch(options_.guard, news.pid);
   }
   watch.add(news.pidfd.get());
-  hatchlings_[news.token] =
-      ForkedWorker{.pid = news.pid, .pidfd = std::move(news.pidfd), .key = key};
+  forked_[news.token] = ForkedWorker{.pid = news.pid, .pidfd = std::move(news.pidfd), .key = key};
   news_.push_back({.word = WarmWord::Started, .token = news.token});
-  nest.waiting.pop_front();
-  nest.has_asked = false;
-  nest.zygote->go();
+  slot.waiting.pop_front();
+  slot.has_asked = false;
+  slot.zygote->go();
 }
 
 void WarmPool::end(std::uint64_t token, WarmNews news) {
-  const auto ended = hatchlings_.find(token);
+  const auto ended = forked_.find(token);
   if (options_.guard >= 0) {
     GroupGuard::forget(options_.guard, ended->second.pid);
   }
-  hatchlings_.erase(ended);
+  forked_.erase(ended);
   news.token = token;
   news_.push_back(std::move(news));
 }
 
 // The zygote is dead after this, so whoever it has not been told to let go never runs.
-void WarmPool::give_up(const ZygoteKey& key, ZygoteSlot& nest, const std::string& why) {
-  nest.zygote->kill();
-  nest.zygote.reset();
-  nest.has_asked = false;
-  nest.is_ready = false;
-  if (nest.starts >= kStartsMax && nest.unfit.empty()) {
-    nest.unfit = why;
+void WarmPool::give_up(const ZygoteKey& key, ZygoteSlot& slot, const std::string& why) {
+  slot.zygote->kill();
+  slot.zygote.reset();
+  slot.has_asked = false;
+  slot.is_ready = false;
+  if (slot.starts >= kStartsMax && slot.unfit.empty()) {
+    slot.unfit = why;
   }
-  for (const ZygoteRequest& request : std::exchange(nest.waiting, {})) {
+  for (const ZygoteRequest& request : std::exchange(slot.waiting, {})) {
     news_.push_back({.word = WarmWord::StartCold, .token = request.token, .why = why});
   }
-  for (auto& [token, hatchling] : hatchlings_) {
-    hatchling.is_orphan = hatchling.is_orphan || hatchling.key == key;
+  for (auto& [token, forked] : forked_) {
+    forked.is_orphan = forked.is_orphan || forked.key == key;
   }
 }
 
 void WarmPool::look_for_dead(Moment now, Watch& watch) {
   std::vector<std::uint64_t> orphans;
-  for (auto& [token, hatchling] : hatchlings_) {
-    if (!hatchling.dead_since && is_dead(hatchling.pidfd.get())) {
-      watch.remove(hatchling.pidfd.get());
-      hatchling.dead_since = now;
-      if (hatchling.is_orphan) {
-        ::kill(-hatchling.pid, SIGKILL);  // What it left in its group; nobody else will.
+  for (auto& [token, forked] : forked_) {
+    if (!forked.dead_since && is_dead(forked.pidfd.get())) {
+      watch.remove(forked.pidfd.get());
+      forked.dead_since = now;
+      if (forked.is_orphan) {
+        ::kill(-forked.pid, SIGKILL);  // What it left in its group; nobody else will.
       }
     }
-    if (hatchling.is_orphan && hatchling.dead_since) {
+    if (forked.is_orphan && forked.dead_since) {
       orphans.push_back(token);
     }
   }
   for (const std::uint64_t token : orphans) {
-    settle_orphan(token, hatchlings_.at(token), now);
+    settle_orphan(token, forked_.at(token), now);
   }
 }
 
-void WarmPool::settle_orphan(std::uint64_t token, ForkedWorker& hatchling, Moment now) {
-  auto status = inherited_end(hatchling.pidfd.get());
+void WarmPool::settle_orphan(std::uint64_t token, ForkedWorker& forked, Moment now) {
+  auto status = inherited_end(forked.pidfd.get());
   if (!status) {
-    status = ended_elsewhere(hatchling.pidfd.get(), hatchling.pid);
+    status = ended_elsewhere(forked.pidfd.get(), forked.pid);
   }
   if (status) {
     end(token, {.word = WarmWord::Ended, .status = *status});
-  } else if (now - *hatchling.dead_since >= kOrphanPatience) {
+  } else if (now - *forked.dead_since >= kOrphanPatience) {
     end(token, {.word = WarmWord::Lost,
                 .why = "the warm interpreter that started it, and alone is told how it ended, died "
                        "before it"});
@@ -235,15 +234,15 @@ void WarmPool::settle_orphan(std::uint64_t token, ForkedWorker& hatchling, Momen
 }
 
 void WarmPool::lose_patience(Moment now) {
-  for (auto& [key, nest] : nests_) {
-    const bool is_late = !nest.waiting.empty() && now - nest.since >= options_.patience;
-    const bool is_silent = std::ranges::any_of(hatchlings_, [&, &key = key](const auto& entry) {
-      const ForkedWorker& hatchling = entry.second;
-      return hatchling.key == key && !hatchling.is_orphan && hatchling.dead_since &&
-             now - *hatchling.dead_since >= options_.patience;
+  for (auto& [key, slot] : slots_) {
+    const bool is_late = !slot.waiting.empty() && now - slot.since >= options_.patience;
+    const bool is_silent = std::ranges::any_of(forked_, [&, &key = key](const auto& entry) {
+      const ForkedWorker& forked = entry.second;
+      return forked.key == key && !forked.is_orphan && forked.dead_since &&
+             now - *forked.dead_since >= options_.patience;
     });
-    if (nest.zygote && (is_late || is_silent)) {
-      give_up(key, nest,
+    if (slot.zygote && (is_late || is_silent)) {
+      give_up(key, slot,
               fmt::format("its warm interpreter did not answer within {} ms",
                           options_.patience.count()));
     }
@@ -251,9 +250,9 @@ void WarmPool::lose_patience(Moment now) {
 }
 
 std::vector<WarmNews> WarmPool::poll(Moment now, Watch& watch) {
-  for (auto& [key, nest] : nests_) {
-    if (nest.zygote) {
-      hear(key, nest, now, watch);
+  for (auto& [key, slot] : slots_) {
+    if (slot.zygote) {
+      hear(key, slot, now, watch);
     }
   }
   lose_patience(now);
@@ -264,17 +263,16 @@ std::vector<WarmNews> WarmPool::poll(Moment now, Watch& watch) {
 // Until we let it be reaped, the number of a child belongs to nobody else. An orphan may have been
 // reaped by another, so its group is signalled only while it is seen to live.
 bool WarmPool::signal(std::uint64_t token, int signal) {
-  const auto found = hatchlings_.find(token);
-  if (found == hatchlings_.end() ||
-      (found->second.is_orphan && is_dead(found->second.pidfd.get()))) {
+  const auto found = forked_.find(token);
+  if (found == forked_.end() || (found->second.is_orphan && is_dead(found->second.pidfd.get()))) {
     return false;
   }
   return ::kill(-found->second.pid, signal) == 0;
 }
 
 std::optional<pid_t> WarmPool::pid(std::uint64_t token) const {
-  const auto found = hatchlings_.find(token);
-  return found == hatchlings_.end() ? std::nullopt : std::optional(found->second.pid);
+  const auto found = forked_.find(token);
+  return found == forked_.end() ? std::nullopt : std::optional(found->second.pid);
 }
 
 std::optional<std::chrono::nanoseconds> WarmPool::alarm(Moment now) const {
@@ -285,15 +283,15 @@ std::optional<std::chrono::nanoseconds> WarmPool::alarm(Moment now) const {
   if (!news_.empty()) {
     at(std::chrono::nanoseconds{0});
   }
-  for (const auto& [key, nest] : nests_) {
-    if (nest.zygote && !nest.waiting.empty()) {
-      at(nest.since + options_.patience - now);
+  for (const auto& [key, slot] : slots_) {
+    if (slot.zygote && !slot.waiting.empty()) {
+      at(slot.since + options_.patience - now);
     }
   }
-  for (const auto& [token, hatchling] : hatchlings_) {
-    if (hatchling.dead_since) {
-      at(hatchling.is_orphan ? std::chrono::nanoseconds{kOrphanLook}
-                             : *hatchling.dead_since + options_.patience - now);
+  for (const auto& [token, forked] : forked_) {
+    if (forked.dead_since) {
+      at(forked.is_orphan ? std::chrono::nanoseconds{kOrphanLook}
+                          : *forked.dead_since + options_.patience - now);
     }
   }
   return first;

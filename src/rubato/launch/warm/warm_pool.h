@@ -75,19 +75,19 @@ class WarmPool {
   };
 
   [[nodiscard]] bool make_room();
-  void ask(ZygoteSlot& nest, Moment now);
-  void hear(const ZygoteKey& key, ZygoteSlot& nest, Moment now, Watch& watch);
-  void heed(const ZygoteKey& key, ZygoteSlot& nest, ZygoteNews news, Watch& watch);
-  void fork_worker(const ZygoteKey& key, ZygoteSlot& nest, ZygoteNews news, Watch& watch);
+  void ask(ZygoteSlot& slot, Moment now);
+  void hear(const ZygoteKey& key, ZygoteSlot& slot, Moment now, Watch& watch);
+  void on_message(const ZygoteKey& key, ZygoteSlot& slot, ZygoteNews news, Watch& watch);
+  void on_started(const ZygoteKey& key, ZygoteSlot& slot, ZygoteNews news, Watch& watch);
   void end(std::uint64_t token, WarmNews news);
-  void give_up(const ZygoteKey& key, ZygoteSlot& nest, const std::string& why);
+  void give_up(const ZygoteKey& key, ZygoteSlot& slot, const std::string& why);
   void look_for_dead(Moment now, Watch& watch);
-  void settle_orphan(std::uint64_t token, ForkedWorker& hatchling, Moment now);
+  void settle_orphan(std::uint64_t token, ForkedWorker& forked, Moment now);
   void lose_patience(Moment now);
 
   WarmPoolOptions options_;
-  std::map<ZygoteKey, ZygoteSlot> nests_{};
-  std::map<std::uint64_t, ForkedWorker> hatchlings_{};  // By token.
+  std::map<ZygoteKey, ZygoteSlot> slots_{};
+  std::map<std::uint64_t, ForkedWorker> forked_{};  // By token.
   std::vector<WarmNews> news_{};
 };
 

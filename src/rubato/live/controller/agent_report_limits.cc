@@ -28,12 +28,12 @@ bool are_measurements(const google::protobuf::RepeatedPtrField<wire::SpeedPoint>
 
 }  // namespace
 
-double believed_steps(double said) {
+double sanitized_steps(double said) {
   return std::isfinite(said) ? std::clamp(said, 0.0, kStepsMax) : 0;
 }
 
 wire::JobReport sanitized(wire::JobReport report) {
-  report.set_done(believed_steps(report.done()));
+  report.set_done(sanitized_steps(report.done()));
   report.set_speed(is_speed(report.speed()) ? report.speed() : 0);
   report.set_workers(std::clamp(report.workers(), 0, kWorkersMax));
   report.set_restarts(std::min(report.restarts(), kRestartsMax));
@@ -45,7 +45,7 @@ wire::JobReport sanitized(wire::JobReport report) {
 }
 
 wire::JobEnded sanitized(wire::JobEnded ended) {
-  ended.set_done(believed_steps(ended.done()));
+  ended.set_done(sanitized_steps(ended.done()));
   return ended;
 }
 
